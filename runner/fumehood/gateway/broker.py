@@ -32,7 +32,7 @@ from fumehood.gateway.settings import GatewaySettings
 REQUESTS_MAX = 256
 """Open requests of one process."""
 HEAD_BYTES_MAX = 256 * 1024
-"""What a message may need beyond the body of a request."""
+"""Size of a message without the body of its request, at most."""
 _HEAD = struct.Struct(">IBI")
 _LENGTH = struct.Struct(">I")
 
@@ -43,7 +43,7 @@ class _Kind(IntEnum):
     SEND = 1
     """Send a request: length of a JSON object, the object, the body."""
     CANCEL = 2
-    """The process needs nothing more of this request."""
+    """The process does not need the rest of the response."""
     BEGAN = 3
     """The response has begun: a JSON object with status, content type and delay."""
     PART = 4
@@ -85,9 +85,9 @@ class Broker:
     async def serve(self, connection: socket.socket) -> None:
         """Answer requests until the process closes the connection or sends a malformed message."""
         reader, self._writer = await asyncio.open_connection(sock=connection)
-        most = self._settings.body_bytes_max + HEAD_BYTES_MAX
+        bytes_max = self._settings.body_bytes_max + HEAD_BYTES_MAX
         try:
-            while (message := await _read(reader, most)) is not None:
+            while (message := await _read(reader, bytes_max)) is not None:
                 self._take(message)
         except (ValueError, OSError):
             pass
@@ -247,7 +247,7 @@ class RemoteProviderClient:
 
         Args:
             request: the request.
-            waits: learns when it waits.
+            waits: receives the waits of the request.
 
         Raises:
             ProviderFailed: the provider does not work.

@@ -1,8 +1,8 @@
-"""What a model request may ask of a provider beyond text, and the rules that find it.
+"""Functions of a provider beyond text, and the rules that detect them in model requests.
 
-A rule reads one value of a request and notes what the value needs. A need is the name of a
-capability, ``field:PATH`` for a field that no rule knows, or ``beta:NAME`` for a beta header. A run
-grants needs by name; a request with another need is refused.
+A rule reads one value of a request and records its needs. A need is the name of a capability,
+``field:PATH`` for a field that no rule knows, or ``beta:NAME`` for a beta header. A run grants
+needs by name; a request with another need is refused.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 from fumehood.core.json_values import Json
 
 NEEDS_MAX = 8
-"""Needs of one request that are noted."""
+"""Largest number of recorded needs of one request."""
 NAME_CHARACTERS_MAX = 64
 FIELD_PREFIX = "field:"
 BETA_PREFIX = "beta:"
@@ -25,7 +25,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9_.:/-]{1,64}")
 
 
 class Capability(Enum):
-    """Something that a provider does or keeps for a request, outside the control of this host."""
+    """A function of a provider that this host cannot control."""
 
     WEB_SEARCH = "web_search"
     """The provider searches the web."""
@@ -36,7 +36,7 @@ class Capability(Enum):
     REMOTE_MCP = "remote_mcp"
     """The provider calls an MCP server or a connector."""
     COMPUTER_USE = "computer_use"
-    """The provider's tools for the use of a computer."""
+    """The provider's tools that operate a computer."""
     FILE_SEARCH = "file_search"
     """The provider searches stored files."""
     IMAGE_GENERATION = "image_generation"
@@ -64,25 +64,25 @@ def is_grant(name: str) -> bool:
 
 @dataclass(slots=True)
 class Needs:
-    """What a request needs."""
+    """The needs of a request."""
 
     fields: dict[str, str] = field(default_factory=dict)
-    """Need → the first field that has it, such as ``tools[].type``."""
+    """Need → the first field with this need, such as ``tools[].type``."""
     has_media: bool = False
     """Whether it contains an image, a sound or a document, whose tokens its size does not bound."""
 
     def add(self, need: str, path: str) -> None:
-        """Note a need of the field ``path``."""
+        """Record a need of the field ``path``."""
         if need not in self.fields and len(self.fields) < NEEDS_MAX:
             self.fields[need] = path
 
     def unknown(self, path: str) -> None:
-        """Note a field that no rule knows."""
+        """Record a field that no rule knows."""
         self.add(FIELD_PREFIX + path, path)
 
 
 Rule = Callable[[Json, str, Needs], None]
-"""Notes the needs of a value; its path is ``""`` for the whole request."""
+"""Records the needs of a value; the path of the whole request is ``""``."""
 
 
 def shown(name: str) -> str:
@@ -119,12 +119,12 @@ def fields(rules: Mapping[str, Rule]) -> Rule:
         for name, item in value.items():
             if item is None:
                 continue
-            where = f"{path}.{shown(name)}" if path else shown(name)
+            field_path = f"{path}.{shown(name)}" if path else shown(name)
             rule = rules.get(name)
             if rule is None:
-                needs.unknown(where)
+                needs.unknown(field_path)
             else:
-                rule(item, where, needs)
+                rule(item, field_path, needs)
 
     return check
 

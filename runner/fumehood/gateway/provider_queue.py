@@ -1,7 +1,7 @@
-"""The queue before one provider: its limits, shared fairly over episodes.
+"""The queue of requests to one provider, which enforces the provider's limits.
 
 Episodes take turns, so an episode with many requests does not delay the others. The limits per
-minute hold in every window of 60 seconds.
+minute apply to every window of 60 seconds.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Admission:
         self.tokens = tokens
 
     def release(self) -> None:
-        """Let another request take this place."""
+        """Free the place of this request."""
         self._queue.release()
 
 
@@ -76,9 +76,9 @@ class ProviderQueue:
         """Wait for a place.
 
         Args:
-            episode: whose turn it takes.
+            episode: of the request; episodes take turns.
             tokens: estimated tokens of request and response.
-            waited: called while it waits, at least every second, and at the end.
+            waited: receives each wait, at least every second.
         """
         future: asyncio.Future[Admission] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(episode, deque()).append((future, tokens))

@@ -36,13 +36,14 @@ from fumehood.third_party.process import QuestionFailed, checker
 CPU_S_MAX = 30.0
 """Processor time for one attempt."""
 STALLED_S = 300.0
-"""A process that does not answer for so long within its processor time was stopped or starved."""
+"""If a process within its processor time does not answer for this long, it was stopped, or no
+processor was free."""
 TRIES = 3
-"""Processes that may end for reasons outside of them while they score one attempt."""
+"""Number of processes that may end for an external reason while they score one attempt."""
 POLL_S = 0.5
 TRANSFER_TIMEOUT_S = 60.0
 LIMITS = Limits(memory_bytes=2 << 30, cpu_s=24 * 3600)
-"""Of a process, which scores many attempts."""
+"""Limits of a process; it scores many attempts."""
 
 _SCORE = "score"
 _MODULE = "fumehood.orchestrator.scoring_process"
@@ -57,7 +58,7 @@ class _ExceededError(Exception):
 
 
 class _LostError(Exception):
-    """A process ended or stalled for a reason outside of it."""
+    """A process ended or stalled for an external reason."""
 
 
 class ScoringProcesses:

@@ -27,15 +27,16 @@ class SeatBoxes:
         counterparts: frozenset[str] = frozenset(),
         delayed_ms: Callable[[], int] = lambda: 0,
     ) -> None:
-        """Create the boxes' runner; :meth:`play` starts boxes.
+        """Create it; :meth:`play` starts the boxes.
 
         Args:
             start: starts one box, as an engine does.
             boxes: by seat, in the order of the seats.
             receiver: reports when a box is to start, and ends boxes.
-            counterparts: seats that are not the tested agent's; a failure of their boxes is an
+            counterparts: seats of other agents than the tested one; a failure of their boxes is an
                 infrastructure failure.
-            delayed_ms: returns for how long the project's own processes were delayed so far.
+            delayed_ms: returns for how long the processes of Fumehood were delayed so far,
+                milliseconds.
         """
         self.timed_out = False
         """Whether a box was stopped because its wall time was over."""
@@ -53,7 +54,7 @@ class SeatBoxes:
         self._threads: list[Thread] = []
 
     def play(self, wall_ms: int) -> None:
-        """Run the boxes. Return when the episode is over; with several seats, boxes may still run.
+        """Run the boxes until the episode is over; with several seats, boxes may run on.
 
         Args:
             wall_ms: wall time of each box, milliseconds.
@@ -70,7 +71,7 @@ class SeatBoxes:
             self._threads.append(thread)
             thread.start()
         if self._receiver.all_work_ended:
-            # An agent may still be reading its last answer; the receiver ends boxes that stay.
+            # An agent may still read its last answer; the receiver ends boxes that continue.
             self._join()
 
     def wait_for_end(self) -> None:
@@ -87,11 +88,11 @@ class SeatBoxes:
         """The infrastructure failure, such as a counterpart that ended early; None if none."""
         if self._infra is not None or self.ended_early not in self._counterparts:
             return self._infra
-        ended = self.exit
-        if ended is None:
+        box_exit = self.exit
+        if box_exit is None:
             return None
         return counterpart_failure(
-            self.ended_early, ended, self._counterparts, self._receiver.records
+            self.ended_early, box_exit, self._counterparts, self._receiver.records
         )
 
     @property
@@ -137,18 +138,18 @@ class SeatBoxes:
             self._outputs[seat] = box.close()
 
     def _wait(self, box: Box, wall_ms: int) -> Exit | None:
-        """Wait for the end of a box, for its wall time, the time granted to its seat, and the
-        delays of the project's own processes."""
+        """Return the exit of a box; None if it runs after its wall time, the time granted to its
+        seat, and the delays of the processes of Fumehood."""
         delayed_before_ms = self._delayed_ms()
-        ended, waited_ms = box.wait(wall_ms), wall_ms
-        while ended is None:
+        box_exit, waited_ms = box.wait(wall_ms), wall_ms
+        while box_exit is None:
             delayed_ms = self._delayed_ms() - delayed_before_ms
             more_ms = wall_ms + self._receiver.granted_ms + delayed_ms - waited_ms
             if more_ms <= 0:
                 break
             waited_ms += more_ms
-            ended = box.wait(more_ms)
-        return ended
+            box_exit = box.wait(more_ms)
+        return box_exit
 
     def _join(self) -> None:
         for thread in self._threads:
@@ -160,13 +161,13 @@ class SeatBoxes:
 
 
 def counterpart_failure(
-    seat: str, ended: Exit, counterparts: Collection[str], records: Iterable[Record]
+    seat: str, box_exit: Exit, counterparts: Collection[str], records: Iterable[Record]
 ) -> Infra | None:
     """Return the failure of an episode in which a counterpart ended early.
 
     Args:
         seat: of the counterpart.
-        ended: its exit.
+        box_exit: exit of its box.
         counterparts: seats that are not the tested agent's.
         records: the trace.
 
@@ -177,7 +178,7 @@ def counterpart_failure(
         event = json.loads(record.event_json)
         if event["kind"] in _ACTIONS and event["seat"] not in counterparts:
             return None
-    detail = f"seat {seat}: {ended.reason.value}, exit status {ended.code}"
+    detail = f"seat {seat}: {box_exit.reason.value}, exit status {box_exit.code}"
     return Infra(InfraKind.COUNTERPART, detail)
 
 

@@ -1,4 +1,4 @@
-"""Measures delays of the project's own processes, which are not charged to a box.
+"""Measures delays of the processes of Fumehood. No box is charged for that time.
 
 A box may run longer by the time for which the orchestrator or a service was stopped, or for which
 the orchestrator woke up late. That only postpones the moment at which a box is killed. The time in

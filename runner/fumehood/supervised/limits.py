@@ -16,8 +16,8 @@ class Limits:
     """Limits of one process. Source: getrlimit(2)."""
 
     memory_bytes: int = 1 << 30
-    """Private memory, with what it shares with the server (RLIMIT_DATA). Beyond it an allocation
-    fails, which Python reports as MemoryError."""
+    """Private memory, with the memory that it shares with the server (RLIMIT_DATA). An allocation
+    beyond it fails, which Python reports as MemoryError."""
     cpu_s: int = 60
     """Processor time of all threads."""
     deadline_s: float | None = None
@@ -35,7 +35,7 @@ class Access:
     """What a process may reach on the host. By default: the files that Python needs, read-only."""
 
     folder: bool = False
-    """Create an own folder, which the process may write. It is removed when the process ends."""
+    """Create a folder that only the process may write. It is removed when the process ends."""
     readable: tuple[str, ...] = ()
     """Further folders and files that it may read. They must exist."""
     writable: tuple[str, ...] = ()
@@ -89,7 +89,7 @@ _TEXTS = {
 CRASH_SIGNALS = frozenset(
     {signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV, signal.SIGSYS}
 )
-"""Signals that a process brings upon itself."""
+"""Signals that a crash of the process itself causes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What a process has done until now."""
+    """For how long a process has run and waited until now."""
 
     is_stopped: bool
     """Whether a signal has stopped it."""

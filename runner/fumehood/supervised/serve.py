@@ -1,8 +1,8 @@
-"""The fork server: a warm process that forks confined children on request.
+"""The fork server: a process that imports modules once and forks confined children on request.
 
-It has one thread and one socket, which it inherits from its owner. It ends, and every child with
-it, when the owner closes the socket. It holds no secrets. Only its owner sends it requests, so it
-may keep the rights of root, which it needs to give each child another user.
+It has one thread and one socket, which it inherits from its owner. When the owner closes the
+socket, the server ends with all its children. It holds no secrets. Only its owner sends it
+requests, so it may keep the rights of root, which it needs to give each child another user.
 """
 
 from __future__ import annotations
@@ -61,6 +61,7 @@ class _Running:
     """A child that has not ended."""
 
     number: int
+    """Of the request that started it; 0 for the probe."""
     pid: int
     pidfd: int
     limits: Limits
@@ -75,8 +76,8 @@ class _Running:
 def main(control_fd: int) -> None:
     """Serve the requests of the socket ``control_fd`` until its other end is closed."""
     control = socket.socket(fileno=control_fd)
-    for number in (signal.SIGINT, signal.SIGHUP):  # The owner decides when to stop.
-        signal.signal(number, signal.SIG_IGN)
+    for signal_number in (signal.SIGINT, signal.SIGHUP):  # The owner decides when to stop.
+        signal.signal(signal_number, signal.SIG_IGN)
     settings = json.loads(control.recv(PACKET_BYTES))
     with suppress(BrokenPipeError):  # The owner has ended.
         try:
@@ -110,13 +111,13 @@ class _Server:
         gc.freeze()  # Otherwise a collection in a child would copy the pages of all objects.
 
     def probe(self) -> list[str]:
-        """Return the parts of the confinement that hold on this machine."""
-        here, there = socket.socketpair()
-        with here:
-            with there:
-                child = self._fork(0, _report, [there.fileno()], {}, Limits(), Access())
-            here.settimeout(PROBE_TIMEOUT_S)
-            report = receive_frame(here)
+        """Return the names of the protections that work on this machine."""
+        own_end, child_end = socket.socketpair()
+        with own_end:
+            with child_end:
+                child = self._fork(0, _report, [child_end.fileno()], {}, Limits(), Access())
+            own_end.settimeout(PROBE_TIMEOUT_S)
+            report = receive_frame(own_end)
         self._end(child)
         holds: list[str] = json.loads(report) if report else []
         return holds
@@ -227,14 +228,14 @@ class _Server:
         folder = self._root / os.urandom(4).hex()
         folder.mkdir(mode=0o700)
         if lease is not None:
-            # Another user may own the folder above, and could exchange this one for a link.
-            made = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-            os.fchown(made, lease.uid, lease.uid)
-            os.close(made)
+            # The parent folder may belong to another user, who could replace this one by a link.
+            folder_fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            os.fchown(folder_fd, lease.uid, lease.uid)
+            os.close(folder_fd)
         return folder
 
     def _end(self, child: _Running) -> None:
-        """Wait for the end of a child, release what it had, and report the end."""
+        """Wait for the end of a child, release its resources, and report the end."""
         _, status, usage = os.wait4(child.pid, 0)
         self._poll.unregister(child.pidfd)
         os.close(child.pidfd)
@@ -279,15 +280,17 @@ def _end_of(child: _Running, status: int, usage: resource.struct_rusage) -> End:
     if code >= 0:
         reason = {0: EndReason.EXITED, MEMORY_STATUS: EndReason.MEMORY}.get(code, EndReason.FAILED)
         return End(reason, code, cpu_s, peak_bytes)
-    number = -code
-    if number == signal.SIGXCPU or (number == signal.SIGKILL and cpu_s > child.limits.cpu_s):
-        return End(EndReason.CPU, number, cpu_s, peak_bytes)
-    if number == signal.SIGKILL and child.killed is not None:
-        return End(child.killed, number, cpu_s, peak_bytes)
+    signal_number = -code
+    if signal_number == signal.SIGXCPU or (
+        signal_number == signal.SIGKILL and cpu_s > child.limits.cpu_s
+    ):
+        return End(EndReason.CPU, signal_number, cpu_s, peak_bytes)
+    if signal_number == signal.SIGKILL and child.killed is not None:
+        return End(child.killed, signal_number, cpu_s, peak_bytes)
     # Native code that gets no memory usually aborts.
-    if number in CRASH_SIGNALS and peak_bytes > child.limits.memory_bytes // 2:
-        return End(EndReason.MEMORY, number, cpu_s, peak_bytes)
-    return End(EndReason.SIGNAL, number, cpu_s, peak_bytes)
+    if signal_number in CRASH_SIGNALS and peak_bytes > child.limits.memory_bytes // 2:
+        return End(EndReason.MEMORY, signal_number, cpu_s, peak_bytes)
+    return End(EndReason.SIGNAL, signal_number, cpu_s, peak_bytes)
 
 
 def _run_child(work: Callable[[], None]) -> NoReturn:
@@ -311,13 +314,13 @@ def _confined(
     work: Callable[[socket.socket, JsonObject], None],
     arguments: JsonObject,
 ) -> None:
-    """Close all other files, confine this process and work. The first file is the channel."""
+    """Close all other files, confine this process and work. ``files[0]`` is the channel."""
     kept = sorted(files)
     ends = [*kept, resource.getrlimit(resource.RLIMIT_NOFILE)[0]]
     for before, after in zip([2, *kept], ends, strict=True):
         os.closerange(before + 1, after)
-    for number in (signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
+    for signal_number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(signal_number, signal.SIG_DFL)
     holds = confine_process()
     with socket.socket(fileno=files[0]) as end:
         work(end, {**arguments, "holds": list(holds)} if work is _report else arguments)

@@ -1,4 +1,4 @@
-"""Measures for how long this process was stopped. That time is charged to no seat.
+"""Measures for how long this process was stopped. No seat is charged for that time.
 
 A thread wakes up at a fixed interval. If it wakes up late, the process was stopped (SIGSTOP, a
 frozen cgroup or machine), waited for a processor, or computed. Only the first is measured here: the
@@ -27,7 +27,7 @@ class StopMeter:
         now_ns: Callable[[], int] = time.monotonic_ns,
         busy_ns: Callable[[], int] | None = None,
     ) -> None:
-        """Begin to measure; :meth:`start` starts the thread.
+        """Begin the measurement; :meth:`start` starts the thread that repeats it.
 
         Args:
             now_ns: the clock.
@@ -70,7 +70,7 @@ class StopMeter:
 
 
 def stop_meter() -> StopMeter:
-    """Return the meter of this process; a forked process has its own."""
+    """Return the meter of this process; a forked process gets a new one."""
     return _meter_of(os.getpid())
 
 

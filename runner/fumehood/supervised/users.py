@@ -1,6 +1,6 @@
-"""Lends user IDs of a range, so that no two processes of this machine have the same one.
+"""Reserves user IDs of a range, so that no two processes of this machine have the same one.
 
-A lease is an abstract Unix socket with the number in its name. The kernel releases it when the
+A reservation is an abstract Unix socket with the number in its name. The kernel removes it when the
 process that holds it ends. Source: unix(7).
 """
 
@@ -35,5 +35,5 @@ class UserLease:
         raise OSError(f"all users from {users.start} to {users.stop - 1} are taken")
 
     def release(self) -> None:
-        """Return the user ID. No process may have it any more."""
+        """Release the user ID; no process may have it any more."""
         self._socket.close()

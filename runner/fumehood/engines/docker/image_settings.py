@@ -42,10 +42,10 @@ def scratch_folders(reference: str, volumes: Iterable[str]) -> tuple[str, ...]:
 
 
 def resolved_working_dir(daemon: Daemon, container: str, reference: str, setting: str) -> str:
-    """Return the working folder of an image without links.
+    """Return the working folder of an image, with all links resolved.
 
-    A folder below /proc/self/fd can be one of the host, which the runtime has open while it starts
-    a container (CVE-2024-21626), so links to it are resolved before anything starts.
+    A link below /proc/self/fd can lead to a folder of the host that the runtime has open while it
+    starts a container (CVE-2024-21626), so links are resolved before a container starts.
 
     Args:
         daemon: of the image.
@@ -56,27 +56,25 @@ def resolved_working_dir(daemon: Daemon, container: str, reference: str, setting
     Raises:
         InputError: the folder does not exist, or is one that the engine makes.
     """
-    path = "/"
+    path: str = "/"
     for part in filter(None, normalised(setting).split("/")):
         path = posixpath.join(path, part)
         status = None if is_reserved(path) else daemon.path_status(container, path)
         if status is None:
-            raise InputError(
-                f"the image {reference!r} cannot start: WORKDIR {setting!r} leads to {path}, which "
-                "is no folder of the image; name one of its folders in the Dockerfile"
-            )
+            break
         path = normalised(status.get("linkTarget") or path)
-    if is_reserved(path):
-        raise InputError(
-            f"the image {reference!r} cannot start: WORKDIR {setting!r} leads to {path}, which "
-            "is no folder of the image; name one of its folders in the Dockerfile"
-        )
-    return path
+    else:
+        if not is_reserved(path):
+            return path
+    raise InputError(
+        f"the image {reference!r} cannot start: WORKDIR {setting!r} leads to {path}, which is not a "
+        "folder of the image; name one of its folders in the Dockerfile"
+    )
 
 
 @contextmanager
 def failures_of_image(reference: str) -> Iterator[None]:
-    """Convert what the daemon answers about an image into an error of the image.
+    """Convert a refusal of the daemon into an error of the image.
 
     Raises:
         InputError: the daemon refused.
