@@ -22,7 +22,7 @@ def test_a_rise_up_to_three_times_or_25_ms_is_permitted(quiet: float, attacked: 
 @pytest.mark.parametrize(("quiet", "attacked"), [(1, 27), (10, 36), (20, 61), (100, 301)])
 def test_a_higher_rise_is_reported_with_its_numbers(quiet: float, attacked: float) -> None:
     (found,) = _interference(quiet, attacked).raised()
-    assert found.startswith(f"a neighbour's grpc calls took {attacked} ms (p99), of {quiet}")
+    assert found.startswith(f"a neighbour's grpc calls took {attacked} ms (p99), and {quiet} ms")
 
 
 def test_the_numbers_are_part_of_the_json() -> None:

@@ -1,8 +1,8 @@
 """A session with a seat over its socket.
 
-By default all calls use one open stream, one call at a time. Without the stream each call is a
-separate RPC. That is slower, but several threads can call in parallel, and a call whose response
-was lost is sent again with the same ``call_id``, so that it is executed once.
+By default, all calls use one open stream, one call at a time. Without the stream, each call is a
+separate RPC. That is slower, but several threads can call in parallel. A call whose response was
+lost is then sent again with the same ``call_id``, so it is executed once.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class Session:
             path: path of the socket; by default the environment variable ``FUMEHOOD_SOCKET``, else
                 ``/fumehood/grpc.sock``.
             stream: send calls over one open stream rather than as separate RPCs.
-            service_timeout_ms: time to wait for the service at the start, and for the
-                response to a call after the connection was lost (only without the stream).
+            service_timeout_ms: time to wait for the service at the start and, without the stream,
+                for the response to a call after the connection was lost; milliseconds.
 
         Raises:
             NotReachable: no service answered in time.
@@ -114,7 +114,7 @@ class Session:
             arguments: JSON values by name; None means none.
             call_id: idempotency key, at most 64 bytes: a call that is sent again with the same key
                 is executed once, and gets the same reply.
-            deadline_ms: how long to wait for the reply; None means no limit.
+            deadline_ms: time to wait for the reply, milliseconds; None means no limit.
 
         Returns:
             The reply, with a value or a failure of the tool.
@@ -268,8 +268,8 @@ class Session:
                 self._drop_stream()
                 raise self._error(error, sent_bytes=request.ByteSize()) from error
             except BaseException:
-                # Interrupted between request and response: the next response belongs to this
-                # request.
+                # An interrupt came between request and response. The stream must not be used
+                # again, because its next response belongs to this request.
                 self._drop_stream()
                 raise
             if response is None:

@@ -1,7 +1,7 @@
-"""Compares a run folder with its seals and names every difference; changes nothing.
+"""Compares a run folder with its seals and lists every difference; changes nothing.
 
-Without the public key that the reader expects, another user may have written and signed the whole
-folder again. With it, every change is found.
+A difference proves a change. Without one, the folder is as its signer wrote it, so the reader must
+also check the public key: another user can sign a changed folder again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ EPISODE_FOLDERS = ("traces", "output", "cassette", "judge")
 """Folders in which every file belongs to an episode."""
 SINGLE_FILES = ("run.json", "seal.json", "suite.jsonl", "episodes.jsonl")
 DERIVED_FOLDERS = ("report",)
-"""Folders that later commands make from a run; never sealed."""
+"""Folders that later commands create from a run; they are not sealed."""
 BODY_FOLDERS = tuple(f"{name}/bodies" for name in CASSETTE_FOLDERS)
 """Folders whose files are named after the digest of their content."""
 NOT_RUN = "missing: the run is not finished"
@@ -56,11 +56,11 @@ class Damage:
     """A file of the run folder, with a line number if it has lines, or an episode."""
     what: str
     is_of_crash: bool = False
-    """True if a crash or a power cut can cause this in an unfinished run, which can be resumed."""
+    """True if a crash or a power cut can cause this in an unfinished run; ``resume`` repairs it."""
     episode: EpisodeName | None = None
     """Episode of the damaged trace or output."""
     is_of_unfinished: bool = False
-    """True if every unfinished run has this: it lacks rows, and its last row may be torn."""
+    """True if any unfinished run can have this: missing rows, or a torn last row."""
 
     def __str__(self) -> str:
         return f"{self.where}: {self.what}"
@@ -97,7 +97,7 @@ class SealedRow:
     digest: str
     """SHA-256 of its line."""
     files: tuple[SealedFile, ...]
-    """Of its episode."""
+    """Files of its episode."""
     records: int
     """Number of records of its trace."""
 
@@ -157,7 +157,7 @@ def _plan_damage(path: Path, seal: RunSeal, plan: dict[str, bytes]) -> Iterator[
 
 def _row_damage(path: Path, seal: RunSeal, rows: dict[EpisodeName, SealedRow]) -> Iterator[Damage]:
     """Yield the damage of rows; fill ``rows`` with the last valid one of each episode."""
-    before = FIRST
+    last_digest = FIRST
     try:
         lines = row_lines(path)
     except InputError as error:
@@ -167,27 +167,27 @@ def _row_damage(path: Path, seal: RunSeal, rows: dict[EpisodeName, SealedRow]) -
     sealed = {file.path: file.sha256 for file in seal.files}
     is_sealed = seal.is_final and digest_bytes(b"".join(lines)) == sealed.get(ROWS)
     for number, line in enumerate(lines, 1):
-        where = f"{ROWS}:{number}"
-        before, after = digest_bytes(line), before
+        position = f"{ROWS}:{number}"
+        last_digest, previous_digest = digest_bytes(line), last_digest
         if not line.endswith(b"\n"):
             is_open = not seal.is_final
-            yield Damage(where, "a torn row", is_of_crash=is_open, is_of_unfinished=is_open)
+            yield Damage(position, "a torn row", is_of_crash=is_open, is_of_unfinished=is_open)
             continue
         try:
             value = json.loads(line)
             row = _read_row(line, value)
-            exact = f"{canonical_json(value)}\n".encode("ascii") == line
-            signed = exact and (is_sealed or row_is_signed(value, seal.run, seal.key))
+            is_canonical = f"{canonical_json(value)}\n".encode("ascii") == line
+            is_signed = is_canonical and (is_sealed or row_is_signed(value, seal.run, seal.key))
         except UNREADABLE:
-            yield Damage(where, "not a sealed row")
+            yield Damage(position, "not a sealed row")
             continue
         name = row.row.name
-        if not signed:
-            yield Damage(where, f"the row of {name} was edited")
+        if not is_signed:
+            yield Damage(position, f"the row of {name} was edited")
             continue
-        if value["seal"]["after"] != after:
+        if value["seal"]["after"] != previous_digest:
             yield Damage(
-                where, f"the row of {name} does not follow the one before it: cut or reordered"
+                position, f"the row of {name} does not follow the one before it: cut or reordered"
             )
         earlier = rows.get(name)
         rows[name] = replace(row, row=row.row.replacing(earlier.row if earlier else None))
@@ -229,12 +229,12 @@ def _set_damage(path: Path, seal: RunSeal, rows: dict[EpisodeName, SealedRow]) -
 
 def _file_damage(path: Path, seal: RunSeal, sealed: SealedRow) -> Iterator[Damage]:
     row, is_open = sealed.row, not seal.is_final
-    own = episode_files(row.name)
+    expected_paths = episode_files(row.name)
     if row.trace not in ("", row.name.trace_path):
         yield Damage(str(row.name), f"its row names the trace of another episode: {row.trace}")
         return
     for file in sealed.files:
-        if file.path not in own:
+        if file.path not in expected_paths:
             yield Damage(str(row.name), f"its seal names a file of another episode: {file.path}")
             continue
         digest = digest_file(path / file.path)
@@ -277,17 +277,17 @@ def _unsealed_files(
 ) -> Iterator[Damage]:
     sealed = {file.path for row in rows.values() for file in row.files}
     # An interrupted attempt may leave files, which the next attempt replaces.
-    done = {name for name, row in rows.items() if not row.row.is_infra}
+    scored = {name for name, row in rows.items() if not row.row.is_infra}
     unfinished = (
         []
         if seal.is_final
-        else [episode.name for episode in seal.episodes if episode.name not in done]
+        else [episode.name for episode in seal.episodes if episode.name not in scored]
     )
     expected = {
         file
         for name in unfinished
-        for own in episode_files(name)
-        for file in (own, f"{own}.partial")
+        for expected_path in episode_files(name)
+        for file in (expected_path, f"{expected_path}.partial")
     }
     bodies = _referenced_bodies(path) if seal.is_final else None
     for where, what in unknown_files(path, sealed | expected, bodies):

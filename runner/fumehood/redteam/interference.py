@@ -1,4 +1,4 @@
-"""How much an attack raises the latency of a neighbour's calls, as numbers with a limit."""
+"""Computes how much an attack raises the latency of a neighbour's calls, and whether too much."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fumehood.redteam.victim import Latencies
 RISE_MAX = 3.0
 """Permitted ratio of the 99th percentiles."""
 RISE_MAX_MS = 25.0
-"""Permitted difference of the 99th percentiles, if it is larger."""
+"""Permitted difference of the 99th percentiles, milliseconds; the larger of both limits applies."""
 
 
 def limit_ms(quiet: Latencies) -> float:
@@ -28,20 +28,21 @@ class Interference:
 
     def raised(self) -> Iterator[str]:
         """Yield each protocol whose 99th percentile exceeds its limit."""
-        for protocol, seen in self.attacked.items():
+        for protocol, latencies in self.attacked.items():
             baseline = self.quiet[protocol]
-            if seen.p99_ms > limit_ms(baseline):
+            if latencies.p99_ms > limit_ms(baseline):
                 yield (
-                    f"a neighbour's {protocol} calls took {seen.p99_ms:.0f} ms (p99), "
-                    f"of {baseline.p99_ms:.0f} when quiet; the limit is {limit_ms(baseline):.0f}"
+                    f"a neighbour's {protocol} calls took {latencies.p99_ms:.0f} ms (p99), and "
+                    f"{baseline.p99_ms:.0f} ms without the attack; the limit is "
+                    f"{limit_ms(baseline):.0f} ms"
                 )
 
     def summary(self) -> str:
         """Return the percentiles in one line."""
         parts = (
-            f"{protocol} {seen.p50_ms:.1f}/{seen.p99_ms:.1f} "
+            f"{protocol} {latencies.p50_ms:.1f}/{latencies.p99_ms:.1f} "
             f"(quiet {self.quiet[protocol].p50_ms:.1f}/{self.quiet[protocol].p99_ms:.1f})"
-            for protocol, seen in self.attacked.items()
+            for protocol, latencies in self.attacked.items()
         )
         return f"neighbour's calls, p50/p99 ms: {', '.join(parts)}"
 
@@ -49,12 +50,12 @@ class Interference:
         """Return the percentiles and the limits, milliseconds, by protocol."""
         return {
             protocol: {
-                "p50_ms": round(seen.p50_ms, 2),
-                "p99_ms": round(seen.p99_ms, 2),
-                "calls": seen.calls,
+                "p50_ms": round(latencies.p50_ms, 2),
+                "p99_ms": round(latencies.p99_ms, 2),
+                "calls": latencies.calls,
                 "quiet_p50_ms": round(self.quiet[protocol].p50_ms, 2),
                 "quiet_p99_ms": round(self.quiet[protocol].p99_ms, 2),
                 "limit_p99_ms": round(limit_ms(self.quiet[protocol]), 2),
             }
-            for protocol, seen in self.attacked.items()
+            for protocol, latencies in self.attacked.items()
         }

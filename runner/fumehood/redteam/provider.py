@@ -1,4 +1,4 @@
-"""A scripted provider of models that obeys every request, and searches what reached it."""
+"""A scripted provider of models that obeys every request, and the search for forbidden requests."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from fumehood.testing.scripted_replies import ScriptedReply
 
 MODEL = "probe-model"
 TOKENS_MAX = 20_000
-"""Bound of tokens of an attacking seat."""
+"""Token budget of an attacking seat."""
 KEPT_TOKENS = 200_000
-"""Size of a context that the provider keeps."""
+"""Tokens of a stored context of the provider."""
 MODEL_BYTES_MAX = 256
 FAILURES = {"429": 429, "403": 403, "500": 500, "529": 529}
 """What a request can ask for → the status with which the provider fails it."""
@@ -24,7 +24,7 @@ _FUNCTIONS = (None, "function", "custom")
 
 
 class ObedientProvider:
-    """Serves while it is open, and keeps the requests. A context manager."""
+    """Answers and stores requests while its context is open."""
 
     def __init__(self) -> None:
         self._models = ScriptedModels(_reply)
@@ -42,7 +42,7 @@ class ObedientProvider:
         return self._models.address
 
     def settings(self) -> GatewaySettings:
-        """Return the settings of a gateway to it, which gives up soon."""
+        """Return the settings of a gateway that uses this provider, with few and short retries."""
         provider = Provider(name="probe", address=self.address, models=("probe-*",))
         return GatewaySettings(
             providers=(provider,),
@@ -61,14 +61,14 @@ class ObedientProvider:
 
 
 def breaches_of(asked: list[AskedOfModel], *, voids: bool) -> Iterator[str]:
-    """Yield what reached a provider and must not.
+    """Yield the forbidden parts of requests that reached a provider.
 
     Args:
         asked: the requests.
         voids: whether an attempt is void as soon as a provider fails a request.
     """
     for request in asked:
-        for breach in dict.fromkeys(_found(request)):
+        for breach in dict.fromkeys(_forbidden_parts(request)):
             yield f"a request with {breach} reached the provider"
     used = sum(
         sum(_reply(request).usage or (0, 0)) for request in asked if _reply(request).status == 200
@@ -91,7 +91,7 @@ def _reply(asked: AskedOfModel) -> ScriptedReply:
     return ScriptedReply(text="Done.", usage=(max(10, len(asked.body) // 4), 5))
 
 
-def _found(asked: AskedOfModel) -> Iterator[str]:
+def _forbidden_parts(asked: AskedOfModel) -> Iterator[str]:
     if "mcp" in asked.headers.get("anthropic-beta", ""):
         yield "a beta header"
     names: list[list[str]] = []
@@ -112,9 +112,9 @@ def _found(asked: AskedOfModel) -> Iterator[str]:
     if not isinstance(request, dict):
         return
     if b"NaN" in asked.body:
-        yield "a number that is none"
+        yield "NaN"
     if len(str(request.get("model")).encode("utf-8", "replace")) > MODEL_BYTES_MAX:
-        yield "a model's name of more than 256 bytes"
+        yield "a model name of more than 256 bytes"
     yield from (name for name in _HOSTED if request.get(name))
     if request.get("store") is True:
         yield "store"

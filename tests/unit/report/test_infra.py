@@ -79,7 +79,7 @@ def test_agents_that_differ_are_pointed_out_with_the_numbers() -> None:
     [first, second] = infra_differences({"cheating": cheating, "honest": honest})
     assert first.p_value < 1e-9
     assert str(first).startswith(
-        "cheating: 80 of 140 attempts ended as infra, of the other agents 1 of 61 (Fisher's exact"
+        "cheating: 80 of 140 attempts ended as infra; other agents: 1 of 61 (Fisher's exact"
     )
     assert second.agent == "honest"
 

@@ -56,7 +56,7 @@ def resolved_working_dir(daemon: Daemon, container: str, reference: str, setting
     Raises:
         InputError: the folder does not exist, or is one that the engine makes.
     """
-    path: str = "/"
+    path = "/"
     for part in filter(None, normalised(setting).split("/")):
         path = posixpath.join(path, part)
         status = None if is_reserved(path) else daemon.path_status(container, path)
@@ -67,7 +67,7 @@ def resolved_working_dir(daemon: Daemon, container: str, reference: str, setting
         if not is_reserved(path):
             return path
     raise InputError(
-        f"the image {reference!r} cannot start: WORKDIR {setting!r} leads to {path}, which is not a "
+        f"the image {reference!r} cannot start: WORKDIR {setting!r} leads to {path}, which is no "
         "folder of the image; name one of its folders in the Dockerfile"
     )
 

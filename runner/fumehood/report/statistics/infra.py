@@ -77,9 +77,9 @@ class InfraDifference:
 
     def __str__(self) -> str:
         return (
-            f"{self.agent}: {self.infra} of {self.attempts} attempts ended as infra, of the other "
-            f"agents {self.infra_of_others} of {self.attempts_of_others} "
-            f"(Fisher's exact test, p = {self.p_value:.2g}): compare the rates in which infra "
+            f"{self.agent}: {self.infra} of {self.attempts} attempts ended as infra; other agents: "
+            f"{self.infra_of_others} of {self.attempts_of_others} "
+            f"(Fisher's exact test, p = {self.p_value:.2g}). Compare the rates in which infra "
             "counts as a failure"
         )
 
