@@ -92,9 +92,9 @@ class Mount:
     """A host folder or file shown read-only inside the box."""
 
     source: Path
-    """On the host, absolute."""
+    """Absolute path on the host."""
     target: str
-    """Inside, absolute."""
+    """Absolute path in the box."""
 
 
 class AgentKind(Enum):

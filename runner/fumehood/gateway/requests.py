@@ -144,7 +144,7 @@ class ModelRequest:
     body: bytes
     """Written by the gateway; a provider gets these bytes."""
     headers: Mapping[str, str]
-    """For the provider, without the key."""
+    """Headers for the provider, without the key."""
     model: str
     key: str
     """Hex SHA-256 of path and canonical request."""

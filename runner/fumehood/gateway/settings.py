@@ -14,13 +14,13 @@ from fnmatch import fnmatchcase
 
 
 class ModelsMode(Enum):
-    """Where responses come from."""
+    """The source of responses."""
 
     LIVE = "live"
     RECORD = "record"
-    """From providers; every exchange is recorded."""
+    """Providers; every exchange is recorded."""
     REPLAY = "replay"
-    """From recorded exchanges only."""
+    """Recorded exchanges only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,7 @@ class GatewaySettings:
     named: frozenset[str] = frozenset()
     """Models that the run names, in addition to those that a provider lists by name."""
     grants: frozenset[str] = frozenset()
-    """What requests may ask of a provider beyond text; see ``capabilities``."""
+    """Names of granted capabilities; see ``capabilities``."""
     prices: Mapping[str, Price] = field(default_factory=dict)
     """By name or pattern of a model; the first match counts."""
     output_tokens_max: int = 16384

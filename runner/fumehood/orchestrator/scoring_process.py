@@ -48,7 +48,7 @@ class CheckerReply:
     infra: str | None = None
     """Why the checker's process does not work."""
     invalid: str | None = None
-    """What the user must install."""
+    """Error message that states what the user must install."""
 
 
 def prepare(arguments: JsonObject) -> None:

@@ -60,7 +60,7 @@ _MAY_USE_HTTP = frozenset({AgentKind.FOLDER, AgentKind.IMAGE})
 
 @dataclass(frozen=True, slots=True)
 class HttpOffer:
-    """What the HTTP socket of every seat offers."""
+    """Settings of the HTTP sockets of seats."""
 
     helper: Path | None = None
     """Program that boxes find beside their sockets, as ``bin/fumehood``; None for none."""

@@ -29,7 +29,7 @@ class RunSetup:
     """The parts of a run. Created once; launching and resuming read it."""
 
     config: RunConfig
-    """With absolute paths and with the snapshot of the suite."""
+    """Configuration with absolute paths and with the snapshot of the suite."""
     suite: Suite
     """The selected tasks, with the faults and budgets of the configuration."""
     participants: Participants

@@ -42,7 +42,7 @@ class Receipt:
     key: str
     """Public key of the signer, 64 hex digits."""
     signer: str
-    """Whose key it is, in words."""
+    """Owner of the key, in words."""
 
     @property
     def predicate(self) -> JsonObject:

@@ -81,13 +81,13 @@ class EpisodeRow:
     trace: str
     """Path of the trace within the run folder; empty if there is no sealed trace."""
     trace_digest: str
-    """Of the sealed trace; empty if there is none."""
+    """Hash of the sealed trace; empty if there is none."""
     attempts: int
     """Number of attempts, failures of the infrastructure included."""
     wall_ms: int
-    """Of the last attempt, the start of its box included."""
+    """Duration of the last attempt, the start of its box included."""
     stdout_bytes: int
-    """Bytes that the boxes printed, kept or not."""
+    """Bytes that the boxes printed, stored or not."""
     stderr_bytes: int
     refusals: int
     """Messages that the service refused."""

@@ -33,25 +33,25 @@ _MANIFEST, _SUITE = PLAN_FILES
 
 
 class Accept(Enum):
-    """What a reader accepts."""
+    """Which runs a reader accepts."""
 
     VERIFIED = "verified"
     """Sound runs of accepted signers, finished or not."""
     RESUMABLE = "resumable"
-    """Also the damage that a crash leaves in an unfinished run."""
+    """Also unfinished runs with damage that a crash causes."""
     UNVERIFIED = "unverified"
     """Everything that can be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
-    """What verification found out about a run."""
+    """The result of the verification of a run."""
 
     folder: str
     key: str
     """Public key of the signer; empty if there is no valid seal."""
     signer: str
-    """Whose key it is, in words."""
+    """Owner of the key, in words."""
     is_finished: bool
     planned: int
     """Number of planned episodes."""

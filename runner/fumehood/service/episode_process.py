@@ -1,4 +1,4 @@
-"""The process of one episode, forked from a warm server. It parses the agent's messages and runs
+"""The process of one episode, which the fork server forks. It parses the agent's messages and runs
 the world.
 
 Its only connection to the host is a socket to the service: it gets the specification and the
@@ -37,12 +37,12 @@ CALL_CPU_S = 10
 """Processor time for which one call may hold the interpreter's lock."""
 _RENEWAL_S = 2.0
 REPLY_S = 0.5
-"""How long the replies in progress may take after the world broke."""
+"""Time for the replies in progress after the world has failed."""
 
 
 @dataclass(slots=True)
 class _Prepared:
-    """What every process starts with."""
+    """Settings of every process, read once in the fork server."""
 
     limits: MessageLimits
     http: HttpSockets | None
@@ -80,16 +80,16 @@ def prepare(arguments: JsonObject) -> None:
 
 
 def _http(limits: MessageLimits, helper: str | None, models: str | None) -> HttpSockets:
-    # A server without HTTP starts in half the time.
+    # Imported here, because a server without HTTP starts in half the time.
     listener = import_module("fumehood.wire.http.listener")
     sockets = import_module("fumehood.service.http_sockets")
-    made: HttpSockets = sockets.HttpSockets(
+    http_sockets: HttpSockets = sockets.HttpSockets(
         Path(helper) if helper else None,
         settings_from_line(models) if models else None,
         listener.HttpLimits(**limits.http),
         has_keys=False,
     )
-    return made
+    return http_sockets
 
 
 def run_episode(channel: socket.socket, arguments: JsonObject) -> None:
@@ -117,7 +117,7 @@ def run_episode(channel: socket.socket, arguments: JsonObject) -> None:
         for message in hosted.messages():
             send_frame(channel, message_to_bytes(message))
             if isinstance(message, SpecRejected):
-                # The call that broke the world is still being answered.
+                # The call on which the world failed has no reply yet.
                 hosted.finish_replies(REPLY_S)
 
 
@@ -142,11 +142,11 @@ def _open(opening: bytes, folder: Path, files: Json) -> HostedEpisode:
 
 def _follow_service(channel: socket.socket, hosted: HostedEpisode) -> None:
     """Close the episode on request; end this process if the service is gone."""
-    waiting = select.poll()
-    waiting.register(channel, select.POLLIN)
+    poll = select.poll()
+    poll.register(channel, select.POLLIN)
     while True:
         _limit_call()
-        if waiting.poll(_RENEWAL_S * 1000):
+        if poll.poll(_RENEWAL_S * 1000):
             try:
                 frame = receive_frame(channel)
             except OSError:
@@ -159,12 +159,12 @@ def _follow_service(channel: socket.socket, hosted: HostedEpisode) -> None:
 
 
 def _limit_call() -> None:
-    """Let the kernel end this process if this function is not called again soon.
+    """Let the kernel end this process if this function is not called within ``CALL_CPU_S``.
 
-    That happens if native code does not release the interpreter's lock.
+    It is not called if native code does not release the interpreter's lock.
     """
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    _, most = resource.getrlimit(resource.RLIMIT_CPU)
-    soon = int(used.ru_utime + used.ru_stime) + CALL_CPU_S + 1
-    if soon < most:
-        resource.setrlimit(resource.RLIMIT_CPU, (soon, most))
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    _, hard_limit_s = resource.getrlimit(resource.RLIMIT_CPU)
+    limit_s = int(usage.ru_utime + usage.ru_stime) + CALL_CPU_S + 1
+    if limit_s < hard_limit_s:
+        resource.setrlimit(resource.RLIMIT_CPU, (limit_s, hard_limit_s))

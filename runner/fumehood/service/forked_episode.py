@@ -1,4 +1,4 @@
-"""Episodes in their own processes, as the service sees them."""
+"""The service's side of episodes that run in separate processes."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ MEMORY_BYTES_MAX = 1536 << 20
 CPU_S_MAX = 3600
 """Processor time of one episode's process, over all its calls."""
 CLOSE_TIMEOUT_S = 10.0
-"""How long a process may take to close its episode. It needs milliseconds."""
+"""Time for a process to close its episode; it needs milliseconds."""
 END_TIMEOUT_S = 10.0
-"""How long the end of a process may take to be reported after its socket has ended."""
+"""Time from the end of a process's socket until the end of the process is reported."""
 _MALFORMED = "it sent a malformed message"
 _STUCK = f"it did not close its episode within {CLOSE_TIMEOUT_S:.0f} s"
 
@@ -100,7 +100,7 @@ class EpisodeProcesses:
 
     @property
     def holds(self) -> tuple[str, ...]:
-        """The parts of the confinement that hold on this machine."""
+        """The names of the protections that work on this machine."""
         return self._server.holds
 
     def can_host(self, spec: EpisodeSpec) -> bool:
@@ -130,9 +130,9 @@ class EpisodeProcesses:
         with ExitStack() as stack:
             files = []
             if self._has_models and self.serve_broker is not None:
-                here, there = socket.socketpair()
-                files.append(stack.enter_context(there).fileno())
-                self.serve_broker(here)
+                broker_end, process_end = socket.socketpair()
+                files.append(stack.enter_context(process_end).fileno())
+                self.serve_broker(broker_end)
             child = self._server.start(ENTRY, {}, limits, access, files)
         try:
             return ForkedEpisode(spec, child, opening, on_over)
@@ -168,13 +168,13 @@ class ForkedEpisode:
         self._trace = _TraceEnd(spec)
         self._closing: Timer | None = None
         self._own_fault = ""
-        """Why this service killed the process, if the process itself is the reason."""
+        """Why this service killed the process; empty if the process was not the cause."""
         self._opened = self._open(opening)
 
     def messages(self) -> Iterator[EpisodeMessage]:
         """Yield the sockets, then the messages until the episode is closed.
 
-        If the process ends before, and is itself the reason, the trace is completed.
+        If the process causes its own end before that, the trace is completed.
         """
         try:
             yield self._opened
@@ -238,7 +238,7 @@ class ForkedEpisode:
         if now is None or before is None:
             return
         if now.is_stopped or now.waited_s - before.waited_s > CLOSE_TIMEOUT_S / 2:
-            # This machine does not let it run. The orchestrator waits for some more time.
+            # It was stopped, or no processor was free. The orchestrator waits longer.
             return
         self._own_fault = _STUCK
         self.child.kill()

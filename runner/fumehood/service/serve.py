@@ -30,7 +30,7 @@ CONTROL_SOCKET = "control.sock"
 
 @dataclass(frozen=True, slots=True)
 class HttpSettings:
-    """What the HTTP socket of every seat offers."""
+    """Settings of the HTTP sockets of seats."""
 
     helper: Path | None = None
     """Program that boxes see beside their sockets, as ``bin/fumehood``."""

@@ -32,7 +32,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """What a process may reach on the host. By default: the files that Python needs, read-only."""
+    """Files that a process may use. By default: those that Python needs, read-only."""
 
     folder: bool = False
     """Create a folder that only the process may write. It is removed when the process ends."""

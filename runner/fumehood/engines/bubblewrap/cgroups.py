@@ -1,8 +1,8 @@
-"""Control groups of bubblewrap boxes: memory, processor time and processes of a box together.
+"""Control groups, which limit the memory, the processor time and the processes of bubblewrap boxes.
 
-Only root may make them here. With version 1 each controller has a separate folder, with version 2
-all have one. The name of a group is the user of its box, so the record that reserves the user also
-finds the group of a killed run.
+Only root makes them. With version 1, each controller has a separate folder; with version 2, all
+share one. The name of a group contains the user of its box, so the record that reserves the user
+also identifies the group of a killed run.
 
 Source: Linux, admin-guide/cgroup-v1 and admin-guide/cgroup-v2.
 """
@@ -22,8 +22,8 @@ from fumehood.core.errors import InfraError
 from fumehood.engines.engine import Limits
 
 PREFIX = "fumehood-"
-"""Before the user of a box. Groups have no common parent, because all boxes together would then get
-the processor time of one process of the host."""
+"""A group's name is this prefix and the user of the box. Groups have no common parent, because all
+boxes together would then get the processor time of one process of the host."""
 NEEDED = ("memory", "cpu", "pids")
 HELPERS = 3
 """Number of bubblewrap's processes in a group, in addition to those of the agent."""
@@ -67,12 +67,12 @@ def find_hierarchies(mounts: str) -> Hierarchies | None:
     """
     tops: dict[str, Path] = {}
     for line in mounts.splitlines():
-        _, place, kind, options, *_ = line.split()
+        _, mount_point, kind, options, *_ = line.split()
         if kind == "cgroup":
             known = set(options.split(",")) & {*NEEDED, "cpuacct"}
-            tops.update(dict.fromkeys(known, Path(place)))
-        elif kind == "cgroup2" and _has_needed(Path(place)):
-            return Hierarchies({"": Path(place)})
+            tops.update(dict.fromkeys(known, Path(mount_point)))
+        elif kind == "cgroup2" and _has_needed(Path(mount_point)):
+            return Hierarchies({"": Path(mount_point)})
     return Hierarchies(tops) if set(NEEDED) <= set(tops) else None
 
 
@@ -86,15 +86,15 @@ def _has_needed(top: Path) -> bool:
 class BoxGroup:
     """The control group of one box."""
 
-    def __init__(self, found: Hierarchies, user: int) -> None:
+    def __init__(self, mounted: Hierarchies, user: int) -> None:
         """Name the group, without side effects.
 
         Args:
-            found: the mounted hierarchies.
+            mounted: the mounted hierarchies.
             user: of the box.
         """
-        self._is_unified = found.is_unified
-        self._folders = {name: top / f"{PREFIX}{user}" for name, top in found.tops.items()}
+        self._is_unified = mounted.is_unified
+        self._folders = {name: top / f"{PREFIX}{user}" for name, top in mounted.tops.items()}
 
     def make(self, limits: Limits) -> None:
         """Make the group.

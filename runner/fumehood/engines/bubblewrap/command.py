@@ -268,7 +268,7 @@ class View:
     path: str
     """Search path for commands."""
     library_path: str
-    """For the dynamic linker; empty if it needs none."""
+    """Search path of the dynamic linker; empty if it needs none."""
 
     def with_mounts(self, mounts: Iterable[Mount]) -> View:
         """Return this view with more mounts."""

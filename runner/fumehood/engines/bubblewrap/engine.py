@@ -80,7 +80,7 @@ class BubblewrapEngine:
 
     @property
     def unenforced(self) -> tuple[str, ...]:
-        """The limits that need control groups, where there are none."""
+        """The limits that need control groups, if this process cannot make any."""
         return ("memory_bytes", "cpus") if hierarchies() is None else ()
 
     @cached_property
@@ -88,17 +88,17 @@ class BubblewrapEngine:
         return host_view()
 
     def check(self) -> Readiness:
-        """Start an empty box as a trial."""
+        """Start a box that does nothing, and report whether it works."""
         for tool, package in _TOOLS.items():
             if shutil.which(tool) is None:
                 return Readiness(
                     False, f"{tool} is missing; install it (Debian: apt-get install {package})"
                 )
         try:
-            ended, output = self._trial()
+            box_exit, output = self._trial()
         except InfraError as error:
             return Readiness(False, str(error))
-        if ended is None or ended.code != 0:
+        if box_exit is None or box_exit.code != 0:
             return Readiness(
                 False, f"namespaces do not work here: {_last_line(output.stderr) or 'no answer'}"
             )
@@ -159,7 +159,7 @@ class BubblewrapEngine:
         command = (*spec.image.command, *spec.arguments)
         held = HeldByBox(spec.labels)
         try:
-            view = self._view.with_mounts(self._shown(spec, held))
+            view = self._view.with_mounts(self._mounts_of(spec, held))
             if not view.holds_command(command[0]):
                 raise InputError(f"the box has no command {command[0]!r}")
             if os.geteuid() == 0:
@@ -169,11 +169,11 @@ class BubblewrapEngine:
             held.release()
             raise
 
-    def _shown(self, spec: BoxSpec, held: HeldByBox) -> tuple[Mount, ...]:
+    def _mounts_of(self, spec: BoxSpec, held: HeldByBox) -> tuple[Mount, ...]:
         mounts = (*spec.image.mounts, *spec.mounts)
         sdk = _packages(mounts)
-        own = held.files.copies(mount for mount in mounts if mount not in sdk)
-        return (*own, *sdk, Mount(spec.socket_dir, BOX_SOCKET_DIR))
+        copies = held.files.copies(mount for mount in mounts if mount not in sdk)
+        return (*copies, *sdk, Mount(spec.socket_dir, BOX_SOCKET_DIR))
 
     def orphans(self, is_owned: OwnerCheck, *, images: bool = False) -> Iterable[Orphan]:
         """Return the boxes whose owner is gone.
@@ -200,10 +200,10 @@ class BubblewrapEngine:
             held.release()
             raise
         try:
-            ended = box.wait(_CHECK_TIMEOUT_MS)
+            box_exit = box.wait(_CHECK_TIMEOUT_MS)
         finally:
             output = box.close()
-        return ended, output
+        return box_exit, output
 
     def _start(
         self,

@@ -47,7 +47,7 @@ class PrivateView:
     """The private sources of one box."""
 
     folder: Path
-    """Of this box, in the private namespace."""
+    """Folder of this box in the private namespace."""
     sources: dict[Path, Path]
     """Private source by source on the host."""
     tmp: Path

@@ -57,7 +57,7 @@ class Runtime:
 
 @dataclass(frozen=True, slots=True)
 class Private:
-    """What one box has for itself."""
+    """The user and the mounts that belong to one box only."""
 
     user: int
     """User and group inside."""

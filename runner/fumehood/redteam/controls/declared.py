@@ -14,7 +14,7 @@ from fumehood.core.json_values import JsonObject
 
 
 class Setting(Enum):
-    """What a control removes."""
+    """The setting of an attack without its protection."""
 
     NO_BOX = "a plain process of this user"
     ROOT = "a plain process of root"
@@ -42,12 +42,12 @@ class Control:
 
 
 class ControlOutcome(Enum):
-    """What a control showed."""
+    """The result of a control."""
 
     SUCCEEDED = "succeeded"
-    """Without its protection the attack succeeds, and the probe sees it."""
+    """Without the protection, the attack succeeds, and the probe detects it."""
     FAILED = "failed"
-    """The attack did not succeed, so it proves nothing when it is stopped."""
+    """The attack failed without the protection too, so the attack proves nothing."""
     NOT_POSSIBLE = "not possible here"
     """The setting does not exist on this machine."""
 
