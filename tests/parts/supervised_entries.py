@@ -74,6 +74,11 @@ def attempt(question: JsonObject) -> JsonObject:
         "traces": ctypes.CDLL(None).ptrace(0, 0, 0, 0) == 0,
         "signals its parent": _can(lambda: os.kill(os.getppid(), 0)),
         "starts a thread": _can(_start_thread),
+        "limits its parent": _can(lambda: resource.prlimit(os.getppid(), resource.RLIMIT_CORE)),
+        "slows its parent": _can(lambda: os.sched_setaffinity(os.getppid(), range(1024))),
+        "slows its group": _can(lambda: os.setpriority(os.PRIO_PGRP, 0, 1)),
+        "slows its user": _can(lambda: os.setpriority(os.PRIO_USER, 0, 1)),
+        "slows itself": _can(lambda: os.nice(1)),
         "user": os.getuid(),
         "core": resource.getrlimit(resource.RLIMIT_CORE)[1],
         "files": len(os.listdir("/proc/self/fd")),
@@ -86,6 +91,23 @@ def echo(channel: socket.socket, arguments: JsonObject) -> None:
         (Path(str(arguments["folder"])) / "mine").write_text("kept", encoding="utf-8")
     while (message := receive_frame(channel)) is not None:
         send_frame(channel, message)
+
+
+def listen(channel: socket.socket, arguments: JsonObject) -> None:
+    """Listen in the own folder, and send the paths of all sockets that this process can see."""
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(f"{arguments['folder']}/socket")
+        lines = Path("/proc/self/net/unix").read_text(encoding="utf-8").splitlines()
+        send_frame(channel, "\n".join(line for line in lines if "/" in line).encode())
+        receive_frame(channel)
+
+
+def nest(channel: socket.socket, arguments: JsonObject) -> None:
+    """Nest folders deeper than Python can remove them."""
+    os.chdir(str(arguments["folder"]))
+    for _ in range(2000):
+        os.mkdir("deeper")
+        os.chdir("deeper")
 
 
 def wait_for_channel(channel: socket.socket, arguments: JsonObject) -> None:

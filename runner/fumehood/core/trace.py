@@ -288,14 +288,21 @@ class Chain:
         self.length += 1
         return self._last
 
-    def resume(self, last: str) -> None:
-        """Count a record that another chain has linked.
+    def follow(self, record: Record) -> bool:
+        """Take over a record of another chain.
 
-        Args:
-            last: its hash.
+        Returns:
+            False, without an effect, if the record does not continue this chain.
         """
+        # Canonical JSON is ASCII on one line, so any other text was not written by the service.
+        if not _is_one_line(record.event_json):
+            return False
+        last = sha256((self._last + record.event_json).encode("ascii")).hexdigest()
+        if last != record.hash:
+            return False
         self._last = last
         self.length += 1
+        return True
 
     def end_record(self) -> str:
         """Return the event that ends the chain. It states the number of events before it."""
@@ -341,8 +348,7 @@ def verify_chain(records: Iterable[Record]) -> str:
         if sealed:
             raise BrokenTrace(f"record {number} comes after the end record")
         sealed = record.event_json == chain.end_record()
-        # Canonical JSON is ASCII on one line, so any other text was not written by the service.
-        if not _is_one_line(record.event_json) or chain.link(record.event_json) != record.hash:
+        if not chain.follow(record):
             raise BrokenTrace(f"the hash of record {number} does not match")
         last = record.hash
     if not sealed:

@@ -28,8 +28,10 @@ from fumehood.wire.ports import (
     EpisodeMessage,
     Opened,
     Records,
+    SeatReady,
     SeatWorkEnded,
     SpecRejected,
+    TimeGranted,
 )
 
 ENTRY = "episode"
@@ -41,8 +43,10 @@ CLOSE_TIMEOUT_S = 10.0
 """Time for a process to close its episode; it needs milliseconds."""
 END_TIMEOUT_S = 10.0
 """Time from the end of a process's socket until the end of the process is reported."""
-_MALFORMED = "it sent a malformed message"
-_STUCK = f"it did not close its episode within {CLOSE_TIMEOUT_S:.0f} s"
+TRACE_SPARE_BYTES = 64 << 20
+"""What the trace may need beyond its limit: the work that goes on while its seats are closed, and
+the final state."""
+_STUCK = f"did not close its episode within {CLOSE_TIMEOUT_S:.0f} s"
 
 OnOver = Callable[["ForkedEpisode"], object]
 
@@ -80,6 +84,7 @@ class EpisodeProcesses:
         }
         module = "fumehood.service.episode_process"
         self._has_models = models is not None
+        self._trace_bytes_max = limits.seat.trace_bytes + TRACE_SPARE_BYTES
         self.serve_broker: Callable[[socket.socket], None] | None = None
         """Sends the model requests of a process. Set before the first episode with models."""
         self._server = ForkServer(
@@ -135,7 +140,7 @@ class EpisodeProcesses:
                 self.serve_broker(broker_end)
             child = self._server.start(ENTRY, {}, limits, access, files)
         try:
-            return ForkedEpisode(spec, child, opening, on_over)
+            return ForkedEpisode(spec, child, opening, on_over, self._trace_bytes_max)
         except BaseException:
             release(child)
             raise
@@ -148,7 +153,14 @@ class EpisodeProcesses:
 class ForkedEpisode:
     """One episode in its own process; implements the wire's ``EpisodePort``. Thread-safe."""
 
-    def __init__(self, spec: EpisodeSpec, child: Child, opening: bytes, on_over: OnOver) -> None:
+    def __init__(
+        self,
+        spec: EpisodeSpec,
+        child: Child,
+        opening: bytes,
+        on_over: OnOver,
+        trace_bytes_max: int,
+    ) -> None:
         """Open the episode in the process, and wait until its sockets are listening.
 
         Args:
@@ -156,6 +168,7 @@ class ForkedEpisode:
             child: a new process.
             opening: the specification as bytes.
             on_over: called when the stream of messages has ended.
+            trace_bytes_max: size of all events. A process that sends more is killed.
 
         Raises:
             SpecError: the specification cannot be hosted.
@@ -165,7 +178,7 @@ class ForkedEpisode:
         self.child = child
         self._spec = spec
         self._on_over = on_over
-        self._trace = _TraceEnd(spec)
+        self._trace = _TraceEnd(spec, trace_bytes_max)
         self._closing: Timer | None = None
         self._own_fault = ""
         """Why this service killed the process; empty if the process was not the cause."""
@@ -179,7 +192,6 @@ class ForkedEpisode:
         try:
             yield self._opened
             while (message := self._receive()) is not None:
-                self._trace.add(message)
                 yield message
             # The process and its folder are gone when the stream ends.
             end = self.child.wait(END_TIMEOUT_S)
@@ -220,13 +232,18 @@ class ForkedEpisode:
     def _receive(self) -> EpisodeMessage | None:
         try:
             frame = receive_frame(self.child.channel)
-            return None if frame is None else message_from_bytes(frame)
+            if frame is None:
+                return None
+            message = message_from_bytes(frame)
+            self._trace.add(message)
         except OSError:
             return None
-        except ValueError:
-            self._own_fault = _MALFORMED
+        except (ValueError, RecursionError) as error:
+            # Messages of an agent may have taken over the process.
+            self._own_fault = f"sent a message that is not valid: {error}"
             self.child.kill()
             return None
+        return message
 
     def _completed(self, end: End) -> Iterator[EpisodeMessage]:
         by_itself = end.is_own_fault and end.reason is not EndReason.EXITED
@@ -251,23 +268,33 @@ def release(child: Child) -> None:
 
 
 class _TraceEnd:
-    """Follows a trace, so that it can be completed without the process that wrote it."""
+    """Checks the messages of a process, and follows its trace, so that it can be completed."""
 
-    def __init__(self, spec: EpisodeSpec) -> None:
+    def __init__(self, spec: EpisodeSpec, bytes_max: int) -> None:
         self.is_complete = False
         self._spec = spec
+        self._seats = {seat.name for seat in spec.seats}
+        self._bytes_left = bytes_max
         self._chain = Chain()
         self._fired = Counter[int]()
 
     def add(self, message: EpisodeMessage) -> None:
-        """Take the next message of the process."""
+        """Take the next message of the process.
+
+        Raises:
+            ValueError: the message does not belong to this episode.
+        """
         match message:
             case Records(records):
                 for record in records:
                     self._add(record)
             case SpecRejected():
                 self.is_complete = True
-            case _:
+            case SeatReady(name) | SeatWorkEnded(name) | TimeGranted(name):
+                self._check_seat(name)
+            case ModelExchange(seat=name):
+                self._check_seat(name)
+            case Opened():
                 pass
 
     def complete(self, reason: str) -> Iterator[EpisodeMessage]:
@@ -291,11 +318,22 @@ class _TraceEnd:
         yield from map(SeatWorkEnded, seats)
 
     def _add(self, record: Record) -> None:
-        if '"sealed"' in record.event_json and record.event_json == self._chain.end_record():
-            self.is_complete = True
-        self._chain.resume(record.hash)
-        if '"rule":' in record.event_json:
-            self._count_faults(json.loads(record.event_json))
+        self._bytes_left -= len(record.event_json)
+        if self._bytes_left < 0:
+            raise ValueError("the trace is too long")
+        if self.is_complete:
+            raise ValueError("the trace has ended")
+        event = json.loads(record.event_json) if '"rule":' in record.event_json else {}
+        text = record.event_json
+        is_end = '"sealed"' in text and text == self._chain.end_record()
+        if not self._chain.follow(record):
+            raise ValueError("the hash of an event is wrong")
+        self.is_complete |= is_end
+        self._count_faults(event)
+
+    def _check_seat(self, name: str) -> None:
+        if name not in self._seats:
+            raise ValueError("the episode has no such seat")
 
     def _count_faults(self, event: JsonObject) -> None:
         match event:

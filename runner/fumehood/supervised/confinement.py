@@ -90,6 +90,9 @@ def confine(
         os.setresgid(uid, uid, uid)
         os.setresuid(uid, uid, uid)
         holds.append(USER)
+    elif not has_network:
+        # The list of sockets in a shared network namespace names those of other processes.
+        leave_network()
     if not has_network:
         holds.append(NETWORK)
     # After the change of the user, which resets it.

@@ -11,10 +11,11 @@ import gc
 import json
 import os
 import resource
+import secrets
 import select
-import shutil
 import signal
 import socket
+import subprocess
 import sys
 import time
 import traceback
@@ -46,6 +47,8 @@ PACKET_BYTES = 128 * 1024
 FILES_MAX = 4
 """File descriptors of one request."""
 PROBE_TIMEOUT_S = 10.0
+REMOVAL_TIMEOUT_S = 0.5
+"""How long the removal of a child's folder may delay other requests."""
 FAILED_STATUS = 1
 MEMORY_STATUS = 77
 """Exit status of a child that ran out of memory in Python code."""
@@ -225,7 +228,7 @@ class _Server:
         if self._root is None:
             raise OSError("this fork server has no folder for children")
         # Short, because the path of a socket has at most 107 bytes.
-        folder = self._root / os.urandom(4).hex()
+        folder = self._root / secrets.token_urlsafe(6)
         folder.mkdir(mode=0o700)
         if lease is not None:
             # The parent folder may belong to another user, who could replace this one by a link.
@@ -241,7 +244,7 @@ class _Server:
         os.close(child.pidfd)
         del self._running[child.number]
         if child.folder is not None:
-            shutil.rmtree(child.folder, ignore_errors=True)
+            _remove(child.folder)
         if child.lease is not None:
             child.lease.release()
         if child.number:
@@ -266,6 +269,19 @@ class _Server:
     def _send(self, reply: JsonObject) -> None:
         with suppress(OSError):  # The owner is gone, which the next poll reports.
             self._control.send(json.dumps(reply).encode())
+
+
+def _remove(folder: Path) -> None:
+    """Remove the folder of a child that has ended.
+
+    The child may have filled it with a tree that is too deep or too large for this process, so
+    another program removes it. This server does not wait long for that.
+    """
+    if not os.path.lexists(folder):
+        return
+    removing = subprocess.Popen(["rm", "-rf", "--", str(folder)], stderr=subprocess.DEVNULL)
+    with suppress(subprocess.TimeoutExpired):
+        removing.wait(REMOVAL_TIMEOUT_S)
 
 
 def _kill(child: _Running, reason: EndReason) -> None:

@@ -22,6 +22,7 @@ from fumehood.supervised.libseccomp import (
 
 _AF_UNIX = 1
 _CLONE_THREAD = 0x10000
+_PRIO_PROCESS, _IOPRIO_WHO_PROCESS = 0, 1
 _PR_SET_SECCOMP, _MODE_FILTER = 22, 2
 
 REJECTED = """
@@ -50,6 +51,18 @@ REJECTED = """
 """Grouped: kernel attack surface; other processes; keys; mounts and namespaces; shared memory; the
 machine; the own identity and shared quotas."""
 
+OWN_PROCESS_ONLY = {
+    "prlimit64": 0,
+    "sched_setaffinity": 0,
+    "sched_setattr": 0,
+    "sched_setparam": 0,
+    "sched_setscheduler": 0,
+    "setpriority": 1,
+    "ioprio_set": 1,
+}
+"""Rejected for other processes, whose limits and priorities the same user could change. The number
+is that of the argument with the process ID; 0 is the own process."""
+
 PROGRAMS = ("execve", "execveat", "fork", "vfork")
 """Rejected unless the process may start programs. ``clone`` then only makes threads."""
 
@@ -64,6 +77,10 @@ def build_filter(*, starts_programs: bool) -> bytes | None:
         OSError: libseccomp rejects the list.
     """
     rules = [Rule(call) for call in REJECTED]
+    for call, argument in OWN_PROCESS_ONLY.items():
+        rules.append(Rule(call, (Comparison(argument, NOT_EQUAL, 0, 0),)))
+    for call, process in (("setpriority", _PRIO_PROCESS), ("ioprio_set", _IOPRIO_WHO_PROCESS)):
+        rules.append(Rule(call, (Comparison(0, NOT_EQUAL, process, 0),)))
     rules.append(Rule("socket", (Comparison(0, NOT_EQUAL, _AF_UNIX, 0),)))
     if not starts_programs:
         rules += [Rule(call) for call in PROGRAMS]

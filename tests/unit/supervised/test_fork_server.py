@@ -33,6 +33,8 @@ NAMES = (
     "die",
     "attempt",
     "echo",
+    "listen",
+    "nest",
     "wait_for_channel",
 )
 ENTRIES = {name: f"{MODULE}:{name}" for name in NAMES}
@@ -145,6 +147,11 @@ def test_a_process_reaches_nothing_but_its_own_folder(server: ForkServer, tmp_pa
         assert not could["starts a program"]
         assert not could["forks"]
         assert not could["traces"]
+        assert not could["limits its parent"]
+        assert not could["slows its parent"]
+        assert not could["slows its group"]
+        assert not could["slows its user"]
+        assert could["slows itself"]
     assert could["starts a thread"]
     assert could["core"] == 0
     assert could["files"] == 5, "standard streams, the channel, and the list itself"
@@ -184,6 +191,33 @@ def test_the_own_folder_is_private_and_goes_with_the_process(server: ForkServer)
     assert end is not None
     assert end.reason is EndReason.EXITED
     assert not child.folder.exists()
+
+
+def test_a_process_does_not_see_the_sockets_of_another_one(server: ForkServer) -> None:
+    """Processes of an ordinary user could connect to them."""
+    if confinement.NETWORK not in server.holds:
+        pytest.skip("this machine does not let a process leave the network")
+    first, second = (server.start("listen", {}, LIMITS, Access(folder=True)) for _ in range(2))
+    for child in (first, second):
+        seen = receive_frame(child.channel)
+        assert seen is not None
+        assert len(seen.splitlines()) <= 1
+        assert child.folder is not None
+        assert str(child.folder).encode() in seen or not seen
+    for child in (first, second):
+        child.channel.close()
+        assert child.wait(DEADLINE_S) is not None
+
+
+def test_a_folder_that_is_too_deep_for_python_costs_no_other_process(server: ForkServer) -> None:
+    child = server.start("nest", {}, LIMITS, Access(folder=True))
+    end = child.wait(DEADLINE_S)
+    assert end is not None
+    assert end.reason is EndReason.EXITED
+    child.channel.close()
+    assert isinstance(server.ask("answer", {}, LIMITS), dict)
+    assert child.folder is not None
+    assert _becomes_true(partial(_is_missing, child.folder))
 
 
 def test_the_owner_can_kill_a_process(server: ForkServer) -> None:
@@ -241,6 +275,10 @@ def test_limits_hold_below_lower_limits_of_the_user(server: ForkServer) -> None:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     answer = server.ask("answer", {}, Limits(open_files=2 * min(most, 1 << 20), deadline_s=60))
     assert isinstance(answer, dict)
+
+
+def _is_missing(folder: Path) -> bool:
+    return not folder.exists()
 
 
 def _is_not_root(pid: int) -> bool:
