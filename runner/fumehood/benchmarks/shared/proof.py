@@ -63,6 +63,20 @@ def prove_solvable(case: Case, score_episode: ScoreEpisode) -> Evidence:
     return evidence
 
 
+def is_solvable(case: Case, score_episode: ScoreEpisode) -> bool | None:
+    """Return whether a task is known to be solvable; None if neither is proven.
+
+    Without a statement in the gold, the oracle is played: a task that it solves is solvable.
+    """
+    if case.gold.solvable is not None:
+        return case.gold.solvable
+    try:
+        prove_solvable(case, score_episode)
+    except InputError:
+        return None
+    return True
+
+
 def prove_not_free(case: Case, score_episode: ScoreEpisode) -> None:
     """Play a no-op agent and score it.
 
