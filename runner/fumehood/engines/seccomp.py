@@ -71,7 +71,7 @@ def _comparisons(condition: Condition) -> tuple[Comparison, ...]:
     first = Comparison(condition.argument, MASKED_EQUAL, condition.mask, condition.value)
     return (
         first,
-        *(Comparison(at, MASKED_EQUAL, 0xFFFF_FFFF, value) for at, value in condition.also),
+        *(Comparison(at, MASKED_EQUAL, mask, value) for at, value, mask in condition.also),
     )
 
 
@@ -96,15 +96,15 @@ class Condition:
     """Position, from 0."""
     value: int
     mask: int = 0xFFFF_FFFF
-    also: tuple[tuple[int, int], ...] = ()
-    """Further required arguments: position, value."""
+    also: tuple[tuple[int, int, int], ...] = ()
+    """Further required arguments: position, value, mask."""
 
 
 ALLOWED = """
     access faccessat faccessat2 open openat openat2 creat close close_range read readv pread64
     preadv write writev pwrite64 pwritev lseek _llseek sendfile copy_file_range
     splice tee readahead fallocate truncate ftruncate fsync fdatasync sync_file_range
-    flock fcntl ioctl dup dup2 dup3 pipe pipe2 stat fstat lstat newfstatat statx statfs fstatfs
+    flock fcntl dup dup2 dup3 pipe pipe2 stat fstat lstat newfstatat statx statfs fstatfs
     getdents getdents64 getcwd chdir fchdir mkdir mkdirat rmdir mknod mknodat link linkat symlink
     symlinkat readlink readlinkat unlink unlinkat rename renameat renameat2 chmod fchmod fchmodat
     fchmodat2 chown fchown fchownat lchown umask utime utimes utimensat futimesat getxattr
@@ -121,9 +121,9 @@ ALLOWED = """
     fork vfork execve execveat exit exit_group wait4 waitid kill tkill tgkill pidfd_open
     pidfd_send_signal rt_sigaction rt_sigpending rt_sigprocmask rt_sigqueueinfo rt_sigreturn
     rt_sigsuspend rt_sigtimedwait rt_tgsigqueueinfo sigaltstack pause restart_syscall
-    set_tid_address set_robust_list get_robust_list futex futex_waitv futex_wake futex_wait
-    futex_requeue rseq arch_prctl set_thread_area get_thread_area prctl getpid getppid gettid
-    getpgid getpgrp getsid setpgid setsid
+    set_tid_address set_robust_list get_robust_list futex rseq arch_prctl
+    set_thread_area get_thread_area prctl getpid getppid gettid getpgid getpgrp getsid setpgid
+    setsid
 
     getuid geteuid getgid getegid getresuid getresgid getgroups setuid setgid setreuid setregid
     setresuid setresgid setgroups setfsuid setfsgid capget capset getrlimit setrlimit prlimit64
@@ -135,7 +135,7 @@ ALLOWED = """
     setitimer timer_create timer_settime timer_gettime timer_getoverrun timer_delete uname sysinfo
     getrandom
 
-    socketpair bind listen accept accept4 connect getsockname getpeername getsockopt setsockopt
+    bind listen accept accept4 connect getsockname getpeername getsockopt setsockopt
     recvfrom recvmsg recvmmsg sendto sendmsg sendmmsg shutdown
 """.split()  # noqa: SIM905
 """Grouped: files; waiting; memory; processes; identity and limits; time; sockets."""
@@ -144,6 +144,13 @@ _NEW_NAMESPACES = 0x7E02_0000
 """Every flag of clone(2) that makes a namespace. Source: linux/sched.h."""
 _AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK = 1, 2, 10, 16
 _NETLINK_ROUTE = 0
+_STREAM, _DATAGRAM = 1, 2
+_TYPE_MASK = 0xF
+"""The type of a socket, without its flags. Source: linux/net.h, SOCK_TYPE_MASK."""
+_TCP, _UDP = 6, 17
+_ALL = 0xFFFF_FFFF
+_TIOCSETD = 0x5423
+"""Chooses the line discipline of a terminal, and loads its module. Source: ioctl_tty(2)."""
 _NO_FLAGS = 0
 _AS_USUAL, _ASK = 0x0, 0xFFFF_FFFF
 
@@ -154,18 +161,27 @@ CONDITIONS = (
     # The flag RWF_NOWAIT tells whether a page of a file is in memory.
     Condition("preadv2", 5, _NO_FLAGS),
     Condition("pwritev2", 5, _NO_FLAGS),
+    # Other families, types and protocols load rarely used modules of the kernel.
+    Condition("socketpair", 0, _AF_UNIX),
     Condition("socket", 0, _AF_UNIX),
-    Condition("socket", 0, _AF_INET),
-    Condition("socket", 0, _AF_INET6),
+    *(
+        Condition("socket", 0, family, also=((1, kind, _TYPE_MASK), (2, protocol, _ALL)))
+        for family in (_AF_INET, _AF_INET6)
+        for kind, protocols in ((_STREAM, (0, _TCP)), (_DATAGRAM, (0, _UDP)))
+        for protocol in protocols
+    ),
     # Libraries list network addresses with it.
-    Condition("socket", 0, _AF_NETLINK, also=((2, _NETLINK_ROUTE),)),
+    Condition("socket", 0, _AF_NETLINK, also=((2, _NETLINK_ROUTE, _ALL),)),
+    # Every request but one: its number differs from that one in at least one bit.
+    *(Condition("ioctl", 1, ~_TIOCSETD & 1 << bit, 1 << bit) for bit in range(32)),
 )
 """Calls that are allowed with certain arguments. clone3 is not allowed: a filter cannot read its
 arguments, which are in memory."""
 
 REFUSED = """
     io_uring_setup io_uring_enter io_uring_register bpf userfaultfd perf_event_open vmsplice
-    seccomp landlock_create_ruleset landlock_add_rule landlock_restrict_self
+    futex_waitv futex_wake futex_wait futex_requeue seccomp
+    landlock_create_ruleset landlock_add_rule landlock_restrict_self
 
     ptrace process_vm_readv process_vm_writev process_madvise process_mrelease pidfd_getfd kcmp
     mbind get_mempolicy set_mempolicy set_mempolicy_home_node migrate_pages move_pages memfd_secret

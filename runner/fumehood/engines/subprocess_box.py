@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Lock
-from typing import TypeVar
+from typing import IO, TypeVar
 
 from fumehood.core.errors import InfraError
 from fumehood.engines.engine import BoxOutput, Exit, ExitReason
@@ -38,6 +39,8 @@ class Command:
     """Inherited file descriptors; they keep their numbers."""
     mark: str = ""
     """``argv[0]`` of the process; empty for the first of the arguments."""
+    stdin: Path = Path("/dev/null")
+    """Its standard input, as the thread of the launcher sees it."""
 
 
 class ProcessLauncher:
@@ -182,12 +185,17 @@ def shell_code(code: int) -> int:
 
 
 def _start(command: Command) -> subprocess.Popen[bytes]:
+    with command.stdin.open("rb") as stdin:
+        return _popen(command, stdin)
+
+
+def _popen(command: Command, stdin: IO[bytes]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [command.mark or command.arguments[0], *command.arguments[1:]],
         executable=command.arguments[0],
         env=command.environment,
         cwd="/",
-        stdin=subprocess.DEVNULL,
+        stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         pass_fds=command.descriptors,

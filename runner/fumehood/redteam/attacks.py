@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from fumehood.redteam.controls.declared import ControlOutcome, ControlResult
+from fumehood.redteam.controls.declared import FLOODS, ControlOutcome, ControlResult
 from fumehood.redteam.interference import Interference
 
 
@@ -227,18 +227,7 @@ ATTACKS = (
         Attack(f"flood-{variant}", "neighbour_floods.py", _SERVICE,
                "one process for each episode, a budget of refused bytes",
                f"slow a neighbour with {what}", variant=variant)
-        for variant, what in (
-            ("http-json", "megabytes of malformed JSON over HTTP"),
-            ("grpc-json", "megabytes of malformed JSON over gRPC"),
-            ("numbers", "hundreds of thousands of numbers in one call"),
-            ("model-bodies", "31 MiB requests to an unknown model"),
-            ("tool-lists", "requests for its tools"),
-            ("mcp-sessions", "sessions of MCP"),
-            ("connections", "connections that it closes at once"),
-            ("pings", "PING and SETTINGS frames"),
-            ("rapid-resets", "calls that it cancels at once"),
-            ("endless-headers", "headers that never end"),
-        )
+        for variant, what in FLOODS.items()
     ),
     # The gateway.
     *(

@@ -38,6 +38,7 @@ from fumehood.engines.engine import (
 )
 from fumehood.engines.images.helper import build_helper
 from fumehood.engines.ownership import RUN, owner_labels
+from fumehood.engines.state_folder import claim_folder, machine_folder
 from fumehood.orchestrator.episode_runner import Attempt, BoxPlan, attempt_episode
 from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
 from fumehood.redteam.agent_folder import fill_agent_folder
@@ -91,8 +92,7 @@ SETTLE_S = 0.4
 """Time until all effects of an attack are visible."""
 MESSAGE_BYTES = 16
 """Of the message of one box to another."""
-_LOCK_MODE = 0o666
-"""Another user may run the next probe."""
+_LOCK_MODE = 0o600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -438,9 +438,10 @@ def _last_line(attempt: Attempt) -> str:
 
 @contextmanager
 def _exclusive() -> Iterator[None]:
-    """Run one attack at a time on a machine, because the canaries cannot tell two probes apart."""
-    path = Path(tempfile.gettempdir()) / "fumehood-probe.lock"
-    descriptor = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, _LOCK_MODE)
+    """Run one attack at a time, because the canaries cannot tell two probes of a user apart."""
+    folder = machine_folder("probe")
+    claim_folder(folder)
+    descriptor = os.open(folder / "lock", os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, _LOCK_MODE)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield

@@ -102,11 +102,12 @@ class MariaDbServer:
         options += [f"--secure-file-priv={self._folder / 'nowhere'}"]
         for inside in ("data", "nowhere"):
             (self._folder / inside).mkdir()
-        self._change_owner()
-        self._create_system_tables(binary, options)
         init_file = self._folder / "init.sql"
         init_file.write_text(_INIT_SQL, encoding="ascii")
         init_file.chmod(0o644)
+        # From here on the folder belongs to another user, who could replace its files with links.
+        self._change_owner()
+        self._create_system_tables(binary, options)
         self._supervisor = subprocess.Popen(
             [
                 "/bin/sh",

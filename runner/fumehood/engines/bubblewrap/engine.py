@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from functools import cached_property
 from hashlib import sha256
+from pathlib import Path
 
 from fumehood.core.errors import InfraError, InputError
 from fumehood.core.user_ids import BOX_UIDS
@@ -56,6 +57,7 @@ from fumehood.engines.images.sdk_folder import installed_sdk
 from fumehood.engines.ownership import owner_labels
 from fumehood.engines.records import SessionRecords
 from fumehood.engines.seccomp import filter_program
+from fumehood.engines.shared_inodes import hold_shared_inodes
 from fumehood.engines.subprocess_box import ChildBox, Command, ProcessLauncher
 
 _TOOLS = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
@@ -213,6 +215,7 @@ class BubblewrapEngine:
         command: Sequence[str],
         held: HeldByBox,
     ) -> ChildBox:
+        hold_shared_inodes()
         user = held.user() if os.geteuid() == 0 else None
         group = self._group(held, limits)
         private = self._private(view, held, limits)
@@ -232,7 +235,14 @@ class BubblewrapEngine:
             mark = secrets.token_hex(8)
             try:
                 line = box_command(files, limits, command, user, has_group=group is not None)
-                start = Command(arguments=line, environment={}, descriptors=files.all(), mark=mark)
+                start = Command(
+                    arguments=line,
+                    environment={},
+                    descriptors=files.all(),
+                    mark=mark,
+                    # Boxes could lock the inode of the host's null device.
+                    stdin=private.device("null") if private else Path(os.devnull),
+                )
                 child = self._starter.start(start)
                 record = self._records.write(child.pid, held.labels, mark)
             finally:

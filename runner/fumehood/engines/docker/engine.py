@@ -62,6 +62,7 @@ from fumehood.engines.images.stale import stale_images
 from fumehood.engines.output import FrameReader
 from fumehood.engines.ownership import OWNER_PID, RUN, owner_labels
 from fumehood.engines.seccomp import docker_profile
+from fumehood.engines.shared_inodes import hold_shared_inodes
 
 _INIT_INSIDE = "/sbin/docker-init"
 """Docker's place for its init; a mount at this place replaces it."""
@@ -184,6 +185,7 @@ class DockerEngine:
         command = (*spec.image.command, *spec.arguments)
         if not command:
             raise InputError(f"the image {spec.image.reference!r} needs a command")
+        hold_shared_inodes()
         name = f"box-{secrets.token_hex(8)}"
         held = HeldByBox(spec.labels)
         with self._starting:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import time
 from collections.abc import Callable
 
 from attempts import attempt, say
-from speak_http import ask, connect, request
+from speak_http import ask, connect, greeting, request
 
 PROCESSES = 8
 EACH = 150
@@ -64,26 +63,11 @@ def never_read() -> str:
 
 def sessions() -> str:
     """Open MCP sessions and abandon them."""
-    hello = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-06-18",
-            "capabilities": {},
-            "clientInfo": {"name": "x" * 20_000, "version": "1"},
-        },
-    }
-    body = json.dumps(hello).encode()
-    heads = (
-        f"content-length: {len(body)}",
-        "content-type: application/json",
-        "accept: application/json, text/event-stream",
-    )
+    hello = greeting("x" * 20_000)
     with connect() as connection:
         try:
             for _ in range(SESSIONS):
-                connection.sendall(request("POST", "/mcp", body, *heads))
+                connection.sendall(hello)
                 connection.recv(65536)
         except OSError as error:
             say(f"tried one more session: {error}")

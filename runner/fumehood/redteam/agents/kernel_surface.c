@@ -6,6 +6,7 @@
 
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
+#include <sys/ioctl.h>
 #include <sys/klog.h>
 #include <sys/personality.h>
 #include <sys/time.h>
@@ -13,6 +14,9 @@
 
 #ifndef SYS_io_uring_setup
 #define SYS_io_uring_setup 425
+#endif
+#ifndef SYS_futex_waitv
+#define SYS_futex_waitv 449
 #endif
 #ifndef SYS_landlock_create_ruleset
 #define SYS_landlock_create_ruleset 444
@@ -24,6 +28,7 @@ int main(void) {
     struct timex drift = {.modes = ADJ_TICK, .tick = 0};
     struct timezone nowhere = {.tz_minuteswest = 99999};
     char name[] = "localhost";
+    int discipline = 99;
 
     MAY("load a program into the kernel", syscall(SYS_bpf, BPF_PROG_LOAD, &program, sizeof program));
     MAY("a map in the kernel", syscall(SYS_bpf, BPF_MAP_CREATE, &program, sizeof program));
@@ -47,6 +52,10 @@ int main(void) {
     MAY("cookies of folders", syscall(SYS_lookup_dcookie, 0, NULL, 0));
     MAY("memory's policy", syscall(SYS_set_mempolicy, 0, NULL, 0));
     MAY("give pages to a pipe", syscall(SYS_vmsplice, -1, NULL, 0, 0));
+    MAY("wait in several places", syscall(SYS_futex_waitv, NULL, 0, 1, NULL, 0));
+    MAY("a rare line discipline", ioctl(open("/dev/ptmx", O_RDWR | O_NOCTTY), TIOCSETD, &discipline));
+    MAY("the same, with a larger number",
+        syscall(SYS_ioctl, open("/dev/ptmx", O_RDWR | O_NOCTTY), TIOCSETD | 1l << 32, &discipline));
 #ifdef SYS_ioperm
     MAY("ports of the processor", syscall(SYS_ioperm, 0x80, 1, 1));
     MAY("all ports of the processor", syscall(SYS_iopl, 3));

@@ -6,7 +6,6 @@ The argument ``variant`` chooses one flood, so that each has its own numbers.
 from __future__ import annotations
 
 import itertools
-import json
 import socket
 import struct
 import time
@@ -28,7 +27,7 @@ from frames import (
     open_stream,
     request_headers,
 )
-from speak_http import connect, request
+from speak_http import connect, greeting, request
 
 SPEND_S = 6.0
 CLIENTS = 16
@@ -77,26 +76,11 @@ def tool_lists(deadline: float) -> None:
 
 
 def mcp_sessions(deadline: float) -> None:
-    hello = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-06-18",
-            "capabilities": {},
-            "clientInfo": {"name": "x" * 1000, "version": "1"},
-        },
-    }
-    body = json.dumps(hello).encode()
-    heads = (
-        f"content-length: {len(body)}",
-        "content-type: application/json",
-        "accept: application/json, text/event-stream",
-    )
+    hello = greeting("x" * 1000)
     while time.monotonic() < deadline:
         with connect() as one:
             for _ in range(20):
-                one.sendall(request("POST", "/mcp", body, *heads))
+                one.sendall(hello)
                 one.recv(65536)
 
 

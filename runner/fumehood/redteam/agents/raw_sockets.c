@@ -11,10 +11,20 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#ifndef IPPROTO_MPTCP
+#define IPPROTO_MPTCP 262
+#endif
+
 static void open_socket(const char *what, int family, int type, int protocol) {
     int fd = ATTEMPT(what, socket(family, type, protocol));
     if (fd >= 0)
         close(fd);
+}
+
+/* A pair that the filter permits reaches the protocol, or loads its module, even if no module is installed. */
+static void open_pair(const char *what, int family) {
+    int pair[2];
+    MAY(what, socketpair(family, SOCK_STREAM, 0, pair));
 }
 
 static void reach_hypervisor(void) {
@@ -69,6 +79,11 @@ int main(void) {
     open_socket("netfilter", AF_NETLINK, SOCK_RAW, NETLINK_NETFILTER);
     open_socket("the kernel's audit", AF_NETLINK, SOCK_RAW, NETLINK_AUDIT);
     open_socket("kernel events", AF_NETLINK, SOCK_RAW, NETLINK_KOBJECT_UEVENT);
+    open_pair("a pair of TIPC sockets", AF_TIPC);
+    open_pair("a pair of SMC sockets", 43);
+    MAY("SCTP", socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP));
+    MAY("DCCP", socket(AF_INET, SOCK_DCCP, 0));
+    MAY("several paths of TCP", socket(AF_INET, SOCK_STREAM, IPPROTO_MPTCP));
     reach_hypervisor();
     make_device();
     raise_loopback();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 
@@ -27,6 +28,23 @@ def request(method: str, path: str, body: bytes = b"", *heads: str) -> bytes:
         *(heads or (f"content-length: {len(body)}",)),
     )
     return "\r\n".join(lines).encode("utf-8", "surrogateescape") + b"\r\n\r\n" + body
+
+
+def greeting(client: str) -> bytes:
+    """Return a request that opens a session of MCP, with the name of a client."""
+    parameters = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": client, "version": "1"},
+    }
+    message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": parameters}
+    body = json.dumps(message).encode()
+    heads = (
+        f"content-length: {len(body)}",
+        "content-type: application/json",
+        "accept: application/json, text/event-stream",
+    )
+    return request("POST", "/mcp", body, *heads)
 
 
 def talk(octets: bytes, timeout_s: float = TIMEOUT_S) -> bytes:

@@ -69,6 +69,21 @@ class ControlResult:
         }
 
 
+FLOODS: Mapping[str, str] = {
+    "http-json": "megabytes of malformed JSON over HTTP",
+    "grpc-json": "megabytes of malformed JSON over gRPC",
+    "numbers": "hundreds of thousands of numbers in one call",
+    "model-bodies": "31 MiB requests to an unknown model",
+    "tool-lists": "requests for its tools",
+    "mcp-sessions": "sessions of MCP",
+    "connections": "connections that it closes at once",
+    "pings": "PING and SETTINGS frames",
+    "rapid-resets": "calls that it cancels at once",
+    "endless-headers": "headers that never end",
+}
+"""Floods of free messages: variant of the attack → what it sends."""
+
+
 def _controls(setting: Setting, **shows: str) -> dict[str, Control]:
     return {name.replace("_", "-"): Control(setting, detail) for name, detail in shows.items()}
 
@@ -137,30 +152,20 @@ CONTROLS: Mapping[str, Control] = {
         model_egress="a request with",
         model_names="a request with",
         model_overspend="tokens were used, of",
-        model_infra_429="the attempt is void",
-        model_infra_403="the attempt is void",
-        model_infra_500="the attempt is void",
-        **dict.fromkeys(
-            (
-                "flood_http_json",
-                "flood_grpc_json",
-                "flood_numbers",
-                "flood_model_bodies",
-                "flood_tool_lists",
-                "flood_mcp_sessions",
-                "flood_connections",
-                "flood_pings",
-                "flood_rapid_resets",
-                "flood_endless_headers",
-            ),
-            "a neighbour's|a neighbour was not served",
-        ),
     ),
-    **_controls(
-        Setting.NO_OUTPUT_LIMIT,
-        flood="KiB of one stream were kept",
-        flood_sh="KiB of one stream were kept",
-        endless_line="KiB of one stream were kept",
+    **dict.fromkeys(
+        ("model-infra-429", "model-infra-403", "model-infra-500"),
+        Control(Setting.NAIVE_SERVICE, "the attempt is void"),
+    ),
+    **{
+        f"flood-{variant}": Control(
+            Setting.NAIVE_SERVICE, "a neighbour's|a neighbour was not served"
+        )
+        for variant in FLOODS
+    },
+    **dict.fromkeys(
+        ("flood", "flood-sh", "endless-line"),
+        Control(Setting.NO_OUTPUT_LIMIT, "KiB of one stream were kept"),
     ),
     **_controls(Setting.NO_REFUSAL_LIMIT, refusals="refusals were written to the trace"),
     **_controls(
