@@ -114,10 +114,11 @@ def test_a_bound_of_what_an_agent_sends_is_described(limits: type) -> None:
     assert [name for name, bound in bounds.items() if f"| `{name}` | `{bound}`" not in page] == []
 
 
-def test_the_published_schema_of_a_run_is_the_printed_one() -> None:
-    printed = CliRunner().invoke(schema, ["run"])
+@pytest.mark.parametrize("name", ["run_config", "experiment"])
+def test_the_published_schema_is_the_printed_one(name: str) -> None:
+    printed = CliRunner().invoke(schema, [name.removesuffix("_config")])
     assert printed.exit_code == 0
-    assert _read("docs/run_config.schema.json") == printed.output, "make schemas"
+    assert _read(f"docs/{name}.schema.json") == printed.output, "make schemas"
 
 
 def test_the_page_of_faults_lists_every_family() -> None:

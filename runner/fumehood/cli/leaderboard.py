@@ -13,6 +13,7 @@ from fumehood.cli.baselines import noop_of
 from fumehood.cli.output import print_tables, report_extra
 from fumehood.cli.reading import mark_of, read_run, unverified_option
 from fumehood.cli.report import unique_labels
+from fumehood.orchestrator.experiment import runs_in
 from fumehood.orchestrator.rescore import rescore
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def leaderboard(run_dirs: tuple[Path, ...], unverified: bool, as_json: bool) -> 
     with report_extra():
         from fumehood.report.leaderboard import entry, leaderboard_table, ranked
         from fumehood.report.runs import join_run, subjects_of
-    paths = list(dict.fromkeys(path.resolve() for path in run_dirs))
+    paths = list(dict.fromkeys(run.resolve() for path in run_dirs for run in runs_in(path)))
     runs = []
     for path, label in zip(paths, unique_labels(paths), strict=True):
         folder = read_run(path, unverified=unverified)

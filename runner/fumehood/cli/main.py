@@ -23,6 +23,7 @@ COMMANDS = {
     "clean": "fumehood.cli.clean:clean",
     "compare": "fumehood.cli.compare:compare",
     "doctor": "fumehood.cli.doctor:doctor",
+    "experiment": "fumehood.cli.experiment:experiment",
     "images": "fumehood.cli.images:images",
     "keys": "fumehood.cli.keys:keys",
     "leaderboard": "fumehood.cli.leaderboard:leaderboard",

@@ -11,6 +11,7 @@ import click
 from fumehood.cli.output import report_extra, say
 from fumehood.cli.reading import read_run, unverified_option, verification_of
 from fumehood.core.errors import InputError
+from fumehood.orchestrator.experiment import is_experiment, runs_in
 from fumehood.orchestrator.rescore import rescore
 
 
@@ -31,7 +32,7 @@ def report(
     unverified: bool,
     as_json: bool,
 ) -> None:
-    """Write a report of one or more runs.
+    """Write a report of one or more runs, or of an experiment.
 
     The report is an HTML page that opens offline, Markdown, pictures, CSV and Parquet. Episodes are
     scored again from their traces. Agents are compared on the tasks that they share.
@@ -45,8 +46,9 @@ def report(
         from fumehood.report.findings import compute_findings
         from fumehood.report.runs import join_run, subjects_of
         from fumehood.report.write import write_report
+    paths = [path for folder in run_dirs for path in runs_in(folder)]
     runs = []
-    for label, path in zip(unique_labels(run_dirs), run_dirs, strict=True):
+    for label, path in zip(unique_labels(paths), paths, strict=True):
         folder = read_run(path, unverified=unverified)
         runs.append(join_run(folder, rescore(folder), label))
     subjects = subjects_of(runs)
@@ -58,9 +60,9 @@ def report(
             if subjects
             else "no run has an agent"
         )
-    written = write_report(
-        compute_findings(runs, subjects, candidates[0]), out or run_dirs[0] / "report"
-    )
+    # In an experiment, effects replace the comparisons with one baseline.
+    against = None if baseline is None and any(map(is_experiment, run_dirs)) else candidates[0]
+    written = write_report(compute_findings(runs, subjects, against), out or run_dirs[0] / "report")
     if as_json:
         files = [str(path) for path in written]
         checked = verification_of(run.folder for run in runs)

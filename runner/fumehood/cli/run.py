@@ -12,14 +12,27 @@ import click
 from click.core import ParameterSource
 from rich.console import Console
 
+from fumehood.cli.experiment import experiment
 from fumehood.cli.progress import RunProgress
 from fumehood.cli.run_summary import finish
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.config import CONCURRENCY_MAX, RunConfig, read_yaml, run_config
+from fumehood.orchestrator.experiment import is_experiment
 from fumehood.orchestrator.launch import resume_run, start_run
 
 FILE_ONLY = (
-    *("budget", "fetch", "judging", "limits", "messages", "models", "search", "seats", "tasks"),
+    *(
+        "budget",
+        "fetch",
+        "judging",
+        "levels",
+        "limits",
+        "messages",
+        "models",
+        "search",
+        "seats",
+        "tasks",
+    ),
 )
 """Structured settings, which have no flag."""
 
@@ -146,8 +159,9 @@ def run(ctx: click.Context, /, out: Path | None, as_json: bool, **flags: Any) ->
     help=f"{_setting('concurrency')}  [default: as in the run]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def resume(run_dir: Path, concurrency: int | None, as_json: bool) -> int:
-    """Finish an interrupted run.
+@click.pass_context
+def resume(ctx: click.Context, run_dir: Path, concurrency: int | None, as_json: bool) -> int | None:
+    """Finish an interrupted run or experiment.
 
     Runs the episodes that are missing, and those that failed as infra. Finished episodes are not
     repeated. A signed run that was changed is rejected.
@@ -156,6 +170,9 @@ def resume(run_dir: Path, concurrency: int | None, as_json: bool) -> int:
     Example:
       fumehood resume runs/20260101-120000
     """
+    if is_experiment(run_dir):
+        ctx.invoke(experiment, file=run_dir, concurrency=concurrency, as_json=as_json)
+        return None
     with RunProgress(Console(stderr=True), quiet=as_json) as progress:
         folder = resume_run(run_dir, progress.callbacks(), concurrency)
     return finish(folder, folder.rows(), as_json=as_json)

@@ -9,19 +9,25 @@ import click
 from fumehood.benchmarks.native.records import record_schema
 from fumehood.orchestrator.added_faults import fault_schema
 from fumehood.orchestrator.config import RunConfig
+from fumehood.orchestrator.experiment import ExperimentConfig
 
 
 @click.command()
-@click.argument("what", type=click.Choice(["run", "task", "faults"]))
+@click.argument("what", type=click.Choice(["run", "experiment", "task", "faults"]))
 def schema(what: str) -> None:
     """Print the JSON Schema of a file format.
 
-    `run` is the file of `fumehood run --config`, `task` is one line of a task file, `faults` is the
-    file of `fumehood run --faults`.
+    `run` is the file of `fumehood run --config`, `experiment` is the file of `fumehood experiment`,
+    `task` is one line of a task file, `faults` is the file of `fumehood run --faults`.
 
     \b
     Example:
       fumehood schema run > run_config.schema.json
     """
-    schemas = {"run": RunConfig.model_json_schema, "task": record_schema, "faults": fault_schema}
+    schemas = {
+        "run": RunConfig.model_json_schema,
+        "experiment": ExperimentConfig.model_json_schema,
+        "task": record_schema,
+        "faults": fault_schema,
+    }
     click.echo(json.dumps(schemas[what](), indent=2))

@@ -13,7 +13,7 @@ from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
 from fumehood.core.task import Suite, Task
 from fumehood.engines.engine import AgentKind, AgentSource
-from fumehood.orchestrator.config import AgentConfig, RunConfig
+from fumehood.orchestrator.config import AgentConfig, ModelsConfig, RunConfig
 from fumehood_agent.builtin import BUILTIN
 from fumehood_agent.scaffolds.table import WITH_MODEL
 
@@ -66,6 +66,14 @@ def name_agents(
 def is_scaffold(agent: NamedAgent) -> bool:
     """Return whether the agent is a built-in scaffold, which calls a model."""
     return agent.source.kind is AgentKind.BUILTIN and agent.source.name in WITH_MODEL
+
+
+def identity_of(agent: NamedAgent, models: ModelsConfig | None) -> JsonObject:
+    """Return the scaffold, model and changed model parameters of an agent; empty for others."""
+    if not is_scaffold(agent):
+        return {}
+    parameters: JsonObject = {}
+    return {"scaffold": agent.source.name, "model": agent.model, "model_parameters": parameters}
 
 
 def is_builtin(agent: NamedAgent, name: str) -> bool:

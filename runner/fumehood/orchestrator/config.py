@@ -327,9 +327,13 @@ class TaskSelection(_Strict):
         default_factory=dict,
         description="Tag to a value or pattern, such as category: multi_turn_*.",
     )
-    limit: int | None = Field(None, ge=1, description="Number of tasks, from the first one.")
-    sample: int | None = Field(None, ge=1, description="Number of tasks, drawn with `sample_seed`.")
-    sample_seed: int = Field(0, description="Seed of the drawn sample.")
+    limit: int | None = Field(
+        default=None, ge=1, description="Number of tasks, from the first one."
+    )
+    sample: int | None = Field(
+        default=None, ge=1, description="Number of tasks, drawn with `sample_seed`."
+    )
+    sample_seed: int = Field(default=0, description="Seed of the drawn sample.")
 
     @model_validator(mode="after")
     def _one_number(self) -> TaskSelection:
@@ -355,6 +359,11 @@ class BudgetChange(_Bounds):  # type: ignore[misc]
         None, gt=0, description="Factor of the steps, calls and retries of each task, rounded up."
     )
 
+    def changes(self) -> dict[str, Any]:
+        """Return what is set, without the label of a level."""
+        changes: dict[str, Any] = self.model_dump(exclude={"label"}, exclude_none=True)
+        return changes
+
 
 _Object = TypeVar("_Object", bound=BaseModel)
 
@@ -367,6 +376,14 @@ TextOr = Annotated[
     Annotated[str, Tag("text")] | Annotated[_Object, Tag("object")], Discriminator(_kind_of)
 ]
 """A text, or an object with more settings."""
+
+
+DataMode = Literal["offline", "live", "record", "replay"]
+
+MACHINE_SETTINGS = frozenset(
+    {"concurrency", "engine", "i_trust_this_agent", "runtime", "service_workers"}
+)
+"""Settings of the execution. They are not part of the plan."""
 
 
 class RunConfig(_Strict):
@@ -400,9 +417,7 @@ class RunConfig(_Strict):
         le=WALL_TIME_S_MAX,
         description="Wall time of an episode whose task sets none, seconds.",
     )
-    data_mode: Literal["offline", "live", "record", "replay"] = Field(
-        "offline", description="Source of searches and pages."
-    )
+    data_mode: DataMode = Field("offline", description="Source of searches and pages.")
     snapshot: Path | None = Field(None, description="Folder of the snapshot that the tasks name.")
     recording: Path | None = Field(
         None, description="Folder that record appends to and replay reads."
@@ -433,6 +448,14 @@ class RunConfig(_Strict):
     messages: MessageLimits = Field(
         default=MessageLimits(), description="Limits on what an agent may send."
     )
+    levels: dict[str, str] = Field(
+        default_factory=dict,
+        description="Name of the run's level of each factor of an experiment, for tables.",
+    )
+
+    def plan_settings(self) -> dict[str, Any]:
+        """Return all settings but those of the execution."""
+        return self.model_dump(mode="json", exclude=set(MACHINE_SETTINGS))
 
 
 def read_yaml(path: Path) -> dict[str, Any]:

@@ -25,7 +25,7 @@ def resolve_config(config: RunConfig, suite: Suite) -> RunConfig:
     Raises:
         InputError: a path is missing or of no use, or is not the snapshot that the tasks name.
     """
-    if not _needs_data_source(suite):
+    if not uses_data(suite):
         if config.data_mode != "offline" or config.snapshot or config.recording:
             raise InputError(
                 f"{suite.name} uses no searches or pages: remove data_mode, snapshot and recording"
@@ -47,7 +47,7 @@ def resolve_config(config: RunConfig, suite: Suite) -> RunConfig:
 
 def data_source_of(config: RunConfig, suite: Suite) -> DataSource | None:
     """Return the data source of a resolved configuration; None if no world needs one."""
-    if not _needs_data_source(suite):
+    if not uses_data(suite):
         return None
     settings: JsonObject = config.model_dump(mode="json", include=set(SETTINGS), exclude_none=True)
     return DataSource(DataMode(config.data_mode), settings)
@@ -123,7 +123,8 @@ def _check_access(path: Path) -> None:
         )
 
 
-def _needs_data_source(suite: Suite) -> bool:
+def uses_data(suite: Suite) -> bool:
+    """Return whether a world of the suite searches or opens pages."""
     return any(needs_data_source(name) for name in {case.task.world for case in suite.cases})
 
 

@@ -21,9 +21,9 @@ from fumehood.engines.orphans import reap, reap_local
 from fumehood.engines.ownership import owner_is_alive, owner_labels
 from fumehood.engines.records import owned_folder
 from fumehood.engines.registry import INLINE, ChosenEngine, choose_engine
-from fumehood.orchestrator.agents import is_scaffold
+from fumehood.orchestrator.agents import identity_of, is_scaffold
 from fumehood.orchestrator.box_plans import BoxPlans
-from fumehood.orchestrator.config import RunConfig
+from fumehood.orchestrator.config import MACHINE_SETTINGS, RunConfig
 from fumehood.orchestrator.data_source import create_recording_folder
 from fumehood.orchestrator.episode_runner import EpisodeRunner
 from fumehood.orchestrator.judging import RunJudge
@@ -45,10 +45,6 @@ from fumehood.records.trust import Trust
 from fumehood.records.verify import verify
 from fumehood.version import __version__
 
-MACHINE_SETTINGS = frozenset(
-    {"concurrency", "engine", "i_trust_this_agent", "runtime", "service_workers"}
-)
-"""Settings of the execution. They are not part of the plan."""
 SUITE_SETTINGS = frozenset({"suite", "tasks", "faults", "budget"})
 """Settings that determine the suite. The digests of the suites are compared instead."""
 
@@ -171,7 +167,7 @@ def run_or_resume(config: RunConfig, path: Path, progress: Progress) -> RunReade
         raise InputError(
             f"{path} holds a run with another plan ({', '.join(different)}): choose another --out"
         )
-    return resume_run(path, progress)
+    return resume_run(path, progress, config.concurrency)
 
 
 def prepare_resume(folder: RunFolder, signing: Signing) -> int:
@@ -335,6 +331,7 @@ def _manifest(setup: RunSetup, ready: _ReadyEngine) -> JsonObject:
                 "image": ready.images[agent.source].reference,
                 "digest": ready.images[agent.source].digest,
                 **({"arguments": agent.arguments} if agent.arguments else {}),
+                **identity_of(agent, setup.config.models),
             }
             for agent in setup.participants.agents
         ],

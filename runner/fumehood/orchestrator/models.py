@@ -133,6 +133,15 @@ def gateway_settings(config: ModelsConfig, named: Collection[str]) -> GatewaySet
     )
 
 
+def price_of(config: ModelsConfig, model: str) -> Price | None:
+    """Return the price of a model; None if it has none.
+
+    Raises:
+        InputError: the price table cannot be read.
+    """
+    return GatewaySettings(prices=_prices(config.prices)).price_of(model)
+
+
 def _key(provider: ProviderConfig) -> str:
     if not provider.key_env:
         return ""

@@ -92,14 +92,14 @@ class Findings:
 
 
 def compute_findings(
-    runs: Sequence[Run], subjects: Sequence[Subject], baseline: Subject
+    runs: Sequence[Run], subjects: Sequence[Subject], baseline: Subject | None
 ) -> Findings:
     """Compute the findings.
 
     Args:
         runs: all runs.
         subjects: the agents of the runs.
-        baseline: the agent that the others are compared with.
+        baseline: the agent that the others are compared with; None for no comparisons of pairs.
 
     Raises:
         InputError: a trace is missing or not a trace.
@@ -107,7 +107,7 @@ def compute_findings(
     versus = tuple(
         Versus(baseline, subject, compare(baseline.results, subject.results))
         for subject in subjects
-        if subject is not baseline
+        if baseline is not None and subject is not baseline
     )
     return Findings(tuple(runs), tuple(_of_subject(subject) for subject in subjects), versus)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fumehood.core.errors import InputError
-from fumehood.core.json_values import Json, digest_json
+from fumehood.core.json_values import Json, JsonObject, digest_json
 from fumehood.core.task import Suite, Task
 from fumehood.records.row import EpisodeRow
 
@@ -27,6 +27,8 @@ class TaskFacts:
     """None if it is not proven."""
     digest: str
     """Digest of world, state, faults, instructions and budgets. Equal tasks have equal digests."""
+    core_digest: str
+    """Digest without faults and budgets, which an experiment varies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,16 +129,27 @@ def _in_order(groups: Mapping[str, list[Result]]) -> dict[str, list[Result]]:
 
 def _facts(task: Task, solvable: bool | None) -> TaskFacts:
     families = tuple(dict.fromkeys(rule.family for rule in task.fault_plan))
-    return TaskFacts(task.task_id, task.world, families, solvable, _digest(task))
-
-
-def _digest(task: Task) -> str:
-    return digest_json(
+    core = digest_json(
         {
             "world": task.world,
             "harness_mode": task.harness_mode,
             "initial_state": task.initial_state,
-            "fault_plan": [rule.to_json() for rule in task.fault_plan],
-            "seats": [[seat.name, seat.instruction, str(seat.budget)] for seat in task.seats],
+            "seats": [[seat.name, seat.instruction] for seat in task.seats],
         }
     )
+    varied: JsonObject = {
+        "fault_plan": [rule.to_json() for rule in task.fault_plan],
+        "budgets": [str(seat.budget) for seat in task.seats],
+    }
+    digest = digest_json({"core": core, **varied})
+    return TaskFacts(task.task_id, domain_of(task), families, solvable, digest, core)
+
+
+DOMAIN_TAGS = ("domain", "risk", "suite", "category", "type", "issue")
+"""Tags that name the domain of a task; the first one that a task has counts."""
+
+
+def domain_of(task: Task) -> str:
+    """Return the domain of a task: a tag of :data:`DOMAIN_TAGS`, or else its world."""
+    named = (task.tags.get(tag) for tag in DOMAIN_TAGS)
+    return next((name for name in named if isinstance(name, str) and name), task.world)

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 
-from fumehood.core.json_values import JsonObject
+from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.task import Suite
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_reader import RunReader
 from fumehood.report.results import Result, join_results
+
+FACTORS = ("suite", "model", "agent", "data_mode", "faults", "budget")
+"""What may differ between the agents of runs."""
+OWN_BUDGET = "own"
+NO_FAULTS = "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,33 @@ class Run:
             * (trials if isinstance(trials, int) else 1)
         )
 
+    @property
+    def config(self) -> JsonObject:
+        """The configuration that ``run.json`` states."""
+        return _object(self.manifest.get("config"))
+
+    @property
+    def levels(self) -> Mapping[str, str]:
+        """Its level of each factor but the agent, as the experiment or the settings name it."""
+        faults = self.config.get("faults")
+        changes: JsonObject = {
+            name: bound for name, bound in self.budget.items() if bound is not None
+        }
+        named = {name: str(level) for name, level in _object(self.config.get("levels")).items()}
+        return {
+            "suite": self.suite.name,
+            "model": str(self.config.get("model") or ""),
+            "data_mode": str(self.config.get("data_mode", "offline")),
+            "faults": PurePath(faults).stem if isinstance(faults, str) else NO_FAULTS,
+            "budget": settings_text(changes) or OWN_BUDGET,
+            **named,
+        }
+
+    @property
+    def budget(self) -> JsonObject:
+        """The changed bounds; a bound that is not changed is None or missing."""
+        return _object(self.config.get("budget"))
+
 
 @dataclass(frozen=True, slots=True)
 class Subject:
@@ -45,6 +78,45 @@ class Subject:
     run: Run
     agent: str
     results: tuple[Result, ...]
+
+    @property
+    def scaffold(self) -> str:
+        """Name of the built-in agent that uses a model; empty for other agents."""
+        scaffold = self.identity.get("scaffold")
+        return str(scaffold) if scaffold else ""
+
+    @property
+    def model(self) -> str:
+        """Model of the agent with its parameters; empty if it has none."""
+        name = self.identity.get("model")
+        return self.run.levels.get("model") or str(name) if name else ""
+
+    @property
+    def parameters(self) -> str:
+        """Parameters of the model that differ from their defaults, as text."""
+        return settings_text(self.identity.get("model_parameters"))
+
+    @property
+    def identity(self) -> JsonObject:
+        """What ``run.json`` states about the agent."""
+        named = self.run.manifest.get("agents")
+        entries = named if isinstance(named, list) else []
+        own = (entry for entry in entries if _object(entry).get("label") == self.agent)
+        return _object(next(own, None))
+
+    @property
+    def levels(self) -> Mapping[str, str]:
+        """Its level of each factor; an agent without a model has an empty level."""
+        return {**self.run.levels, "agent": self.agent, "model": self.model}
+
+
+def settings_text(settings: Json) -> str:
+    """Return settings in one line, such as ``temperature=1``."""
+    return ", ".join(f"{name}={value}" for name, value in _object(settings).items())
+
+
+def _object(value: Json) -> JsonObject:
+    return value if isinstance(value, dict) else {}
 
 
 def join_run(folder: RunReader, rows: Sequence[EpisodeRow], label: str = "") -> Run:

@@ -42,9 +42,13 @@ def change(difference: Difference, unit: Unit) -> str:
     """Return a difference with its sign and interval; shares in percentage points."""
     if difference.value is None:
         return NONE
-    if unit is Unit.SHARE:
-        return f"{difference.value * 100:+.1f} pp {span(difference.interval, unit)}".strip()
-    return f"{difference.value:+,.2f} {span(difference.interval, unit)}".strip()
+    return signed(difference.value, difference.interval, unit)
+
+
+def signed(value: float, interval: Interval | None, unit: Unit) -> str:
+    """Return a difference with its sign and interval; shares in percentage points."""
+    text = f"{value * 100:+.1f} pp" if unit is Unit.SHARE else f"{value:+,.2f}"
+    return f"{text} {span(interval, unit)}".strip()
 
 
 def p_value(value: float | None) -> str:

@@ -40,7 +40,8 @@ def result(
 
 
 def facts(task_id: str, families: tuple[str, ...] = (), domain: str = "crud") -> TaskFacts:
-    return TaskFacts(task_id, domain, families, True, f"digest of {task_id}")
+    digest = f"digest of {task_id}"
+    return TaskFacts(task_id, domain, families, True, digest, digest)
 
 
 @st.composite

@@ -46,10 +46,19 @@ def _with_everything(folder: RunReader) -> RunReader:
 
 @pytest.fixture(scope="module")
 def findings(tmp_path_factory: pytest.TempPathFactory) -> Findings:
-    folder = tmp_path_factory.mktemp("runs") / "run"
-    return findings_of(
-        _with_everything(played(folder, *AGENTS, tasks=20, trials=2)), score_again=False
-    )
+    folder = tmp_path_factory.mktemp("runs")
+    first = _with_everything(played(folder / "run", *AGENTS, tasks=20, trials=2))
+    # A further fault level, so that the runs form an experiment.
+    second = played(folder / "storm", "policy_aware", tasks=20, trials=2)
+    return findings_of(first, _with_levels(second, faults="storm"), score_again=False)
+
+
+def _with_levels(folder: RunReader, **levels: str) -> RunReader:
+    path = folder.path / "run.json"
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    manifest["config"]["levels"] = levels
+    path.write_text(json.dumps(manifest), encoding="utf-8")
+    return verified(sign_again(folder.path))
 
 
 @pytest.fixture(scope="module")

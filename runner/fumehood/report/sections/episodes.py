@@ -6,11 +6,14 @@ from fumehood.core.outcome import outcome_name
 from fumehood.report.data_table import Column, DataTable, Kind, Row, integers, numbers, texts
 from fumehood.report.findings import Findings, SubjectFindings
 from fumehood.report.results import CLEAN, Result
-from fumehood.report.statistics.metrics import THE_EIGHT
+from fumehood.report.statistics.metrics import THE_EIGHT, score_metrics
 
 
 def episode_data(findings: Findings) -> DataTable:
     """Return one row for each episode."""
+    scores = score_metrics(
+        [result for agent in findings.subjects for result in agent.subject.results]
+    )
     columns = (
         *texts("run", "agent", "task"),
         *integers("trial"),
@@ -20,9 +23,12 @@ def episode_data(findings: Findings) -> DataTable:
         *texts("failure", "failure_secondary"),
         *integers("wall_ms", "attempts", "infra_attempts", "refusals"),
         *texts("trace", "trace_digest"),
+        *texts("suite", "model", "model_parameters", "scaffold"),
+        *texts("data_mode", "fault_level", "budget_level", "seed", "core_digest"),
+        *numbers(*(f"score_{metric.name}" for metric in scores)),
     )
     rows = [
-        _episode(agent_findings, result)
+        (*_episode(agent_findings, result), *(metric.of(result) for metric in scores))
         for agent_findings in findings.subjects
         for result in agent_findings.subject.results
     ]
@@ -31,9 +37,10 @@ def episode_data(findings: Findings) -> DataTable:
 
 def _episode(agent_findings: SubjectFindings, result: Result) -> Row:
     row, why = result.row, agent_findings.attributions.get(str(result.row.name))
-    scored = result.success is not None
+    scored, subject = result.success is not None, agent_findings.subject
+    levels = subject.levels
     return (
-        agent_findings.subject.run.label,
+        subject.run.label,
         row.name.agent,
         row.name.task,
         row.name.trial,
@@ -50,4 +57,13 @@ def _episode(agent_findings: SubjectFindings, result: Result) -> Row:
         row.refusals,
         row.trace,
         row.trace_digest,
+        levels["suite"],
+        subject.model,
+        subject.parameters,
+        subject.scaffold,
+        levels["data_mode"],
+        levels["faults"],
+        levels["budget"],
+        str(row.seed),
+        result.task.core_digest,
     )

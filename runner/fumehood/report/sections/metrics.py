@@ -13,7 +13,7 @@ from fumehood.report.runs import Subject
 from fumehood.report.sections.episodes import episode_data
 from fumehood.report.sections.section import Section
 from fumehood.report.statistics.intervals import ends, estimates
-from fumehood.report.statistics.metrics import THE_EIGHT, Metric, Unit
+from fumehood.report.statistics.metrics import THE_EIGHT, Metric, Unit, score_metrics
 from fumehood.report.text_table import TextTable
 
 INTERVALS = "In brackets: 95 % bootstrap intervals over tasks; Wilson intervals if all tasks agree."
@@ -24,7 +24,7 @@ def metrics_section(findings: Findings) -> Section:
     return Section(
         label="Metrics",
         title="The eight metrics",
-        tables=[metric_table(findings)],
+        tables=[metric_table(findings), score_table(findings)],
         data=[episode_data(findings), metrics_data(findings)],
         is_open=True,
     )
@@ -54,6 +54,26 @@ def metric_table(findings: Findings) -> TextTable:
         for agent_findings in findings.subjects
     ]
     return TextTable("The eight metrics", header, rows, note=INTERVALS)
+
+
+def score_table(findings: Findings) -> TextTable:
+    """Return the partial and rubric scores that scorers gave."""
+    results = [result for agent in findings.subjects for result in agent.subject.results]
+    metrics = score_metrics(results)
+    rows = [
+        (
+            agent.subject.label,
+            *(
+                wording.estimate(own, metric.unit) if own else wording.NONE
+                for metric in metrics
+                for own in (agent.whole.estimates.get(metric.name),)
+            ),
+        )
+        for agent in findings.subjects
+        if metrics
+    ]
+    header = ("Agent", *(metric.title for metric in metrics))
+    return TextTable("Scores of the scorers", header, rows, note=INTERVALS)
 
 
 def metrics_data(findings: Findings) -> DataTable:

@@ -16,6 +16,7 @@ SectionBuilder = Callable[[Findings], Section]
 SECTIONS: Registry[SectionBuilder] = Registry(
     "report section",
     {
+        "experiment": "fumehood.report.sections.experiment:experiment_section",
         "metrics": "fumehood.report.sections.metrics:metrics_section",
         "attempts": "fumehood.report.sections.attempts:attempts_section",
         "safety": "fumehood.report.sections.metrics:safety_section",

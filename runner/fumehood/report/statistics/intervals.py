@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 from fumehood.report.results import Results, by_task
-from fumehood.report.statistics.metrics import METRICS, Mean, Metric, Unit, graded, mean
+from fumehood.report.statistics.metrics import Mean, Metric, Unit, graded, mean, metrics_of
 
 RESAMPLES = 2000
 LEVEL = 0.95
@@ -48,9 +48,14 @@ class Estimate:
     """None with fewer than two tasks."""
 
 
-def estimates(results: Results, metrics: Iterable[Metric] = METRICS) -> dict[str, Estimate]:
-    """Return the mean of each metric over the graded episodes, with its interval, by name."""
-    metrics = tuple(metrics)
+def estimates(results: Results, metrics: Iterable[Metric] | None = None) -> dict[str, Estimate]:
+    """Return the mean of each metric over the graded episodes, with its interval, by name.
+
+    Args:
+        results: of one agent, or of a group of them.
+        metrics: None for all metrics of the results.
+    """
+    metrics = metrics_of(results) if metrics is None else tuple(metrics)
     groups = list(by_task(graded(results)).values())
     tables = [_sums_and_counts(group, metrics) for group in groups]
     sums = np.array([sums for sums, _ in tables], dtype=float).reshape(len(groups), len(metrics))
@@ -80,7 +85,7 @@ def mean_intervals(sums: Floats, counts: Floats, *, seed: int = SEED) -> list[In
     tasks, columns = sums.shape
     if tasks < 2:
         return [None] * columns
-    draws = _draw_means(sums, counts, seed)
+    draws = draw_means(sums, counts, seed)
     tail = (1 - LEVEL) / 2
     intervals: list[Interval | None] = []
     for column in range(columns):
@@ -109,7 +114,7 @@ def share_interval(successes: int, over: int) -> Interval:
     return Interval(float(wilson.low), float(wilson.high))
 
 
-def _draw_means(sums: Floats, counts: Floats, seed: int) -> Floats:
+def draw_means(sums: Floats, counts: Floats, seed: int) -> Floats:
     """Return the mean of each column in each resample; NaN without a value."""
     times = _times_drawn(len(sums), seed)
     means = []

@@ -124,6 +124,52 @@ BUDGETED = (
 
 METRICS = (*THE_EIGHT, *BUDGETED)
 
+COUNTED_ELSEWHERE = frozenset(
+    {
+        *("steps", "tool_calls", "invalid_calls", "policy_violations", "budget_exceeded"),
+        *("catastrophic_failure", "recovery_success", "time_to_recovery", "fault_seen"),
+        *("faults_planned", "faults_fired", "gave_up", "collateral_changes"),
+        *("evidence_recall", "citation_precision", "citation_recall", "searches"),
+        *("pages_opened", "answer_bytes", "confidence"),
+    }
+)
+"""Numbers in rows from which other metrics and tables are computed."""
+COMPLETION = "task_completion"
+"""Share of a task that is complete. Episodes whose scorer gives none count as 0 or 1: an episode
+that succeeded is complete."""
+
+
+def _completion(result: Result) -> float | None:
+    own = result.number(COMPLETION)
+    return _success(result) if own is None else own
+
+
+def score_metrics(results: Results) -> tuple[Metric, ...]:
+    """Return the partial and rubric scores that scorers gave, by name.
+
+    A score whose values are all between 0 and 1 is a share.
+    """
+    values: dict[str, list[float]] = {}
+    for result in results:
+        for name in result.row.score.metrics.keys() - COUNTED_ELSEWHERE:
+            if (value := result.number(name)) is not None:
+                values.setdefault(name, []).append(value)
+    return tuple(
+        Metric(
+            name,
+            name.replace("_", " ").capitalize(),
+            Unit.SHARE if all(0 <= value <= 1 for value in own) else Unit.COUNT,
+            _completion if name == COMPLETION else _number(name),
+            higher_is_better=None,
+        )
+        for name, own in sorted(values.items())
+    )
+
+
+def metrics_of(results: Results) -> tuple[Metric, ...]:
+    """Return all metrics of some results: the fixed ones, and the scores of their scorers."""
+    return (*METRICS, *score_metrics(results))
+
 
 def graded(results: Results) -> list[Result]:
     """Return the graded episodes, over which every mean is computed."""
@@ -136,6 +182,7 @@ def mean(metric: Metric, results: Results) -> Mean:
     return Mean(fmean(values) if values else None, len(values))
 
 
-def means(results: Results, metrics: Iterable[Metric] = METRICS) -> dict[str, Mean]:
-    """Return the mean of each metric, by name."""
+def means(results: Results, metrics: Iterable[Metric] | None = None) -> dict[str, Mean]:
+    """Return the mean of each metric, by name; of all metrics of the results by default."""
+    metrics = metrics_of(results) if metrics is None else metrics
     return {metric.name: mean(metric, results) for metric in metrics}

@@ -11,7 +11,7 @@ from scipy.stats import binomtest, permutation_test
 
 from fumehood.report.results import Result, Results, by_domain, by_family
 from fumehood.report.statistics.intervals import SEED, Interval, mean_intervals, share_interval
-from fumehood.report.statistics.metrics import METRICS, Metric, Unit
+from fumehood.report.statistics.metrics import METRICS, Metric, Unit, metrics_of
 
 PERMUTATIONS = 9999
 
@@ -120,7 +120,8 @@ def compare(first: Results, second: Results) -> Comparison:
     """Compare two sets of results, each with at most one episode per task and trial."""
     pairing = pair_up(first, second)
     pairs = pairing.pairs
-    metrics = {metric.name: difference(pairs, metric) for metric in METRICS}
+    shared = metrics_of([pair.second for pair in pairs])
+    metrics = {metric.name: difference(pairs, metric) for metric in shared}
     one_trial = len({pair.first.task.task_id for pair in pairs}) == len(pairs)
     test = Test.MCNEMAR if one_trial else Test.PERMUTATION
     return Comparison(

@@ -1,0 +1,313 @@
+"""``fumehood experiment``."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from glob import escape
+from math import prod
+from pathlib import Path
+from random import Random
+from statistics import fmean
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import click
+
+from fumehood.cli.output import print_tables, report_extra, say
+from fumehood.cli.progress import run_with_progress
+from fumehood.cli.reading import mark_of, verification_of
+from fumehood.core.errors import InputError
+from fumehood.core.json_values import JsonObject
+from fumehood.orchestrator.bounds import Bounds, bounds_of
+from fumehood.orchestrator.config import CONCURRENCY_MAX, RunConfig, TaskSelection
+from fumehood.orchestrator.experiment import (
+    Cell,
+    Plan,
+    frozen_plan,
+    is_experiment,
+    plan_of,
+    read_experiment,
+    run_plan,
+)
+from fumehood.orchestrator.rescore import rescore
+from fumehood.orchestrator.setup import RunSetup
+from fumehood.orchestrator.stop_signals import Stopped
+from fumehood.records.run_reader import RunReader
+from fumehood.report.statistics.power import ASSUMPTIONS, detectable_difference
+from fumehood.report.summary import ModelCosts, model_costs
+from fumehood.report.text_table import TextTable
+from fumehood.report.wording import NONE, dollars
+
+if TYPE_CHECKING:
+    from fumehood.report.runs import Run
+
+FACTORS = ("suite", "model", "agent", "data_mode", "faults", "budget")
+
+
+@click.command()
+@click.argument("file", metavar="FILE|DIR", type=click.Path(path_type=Path, exists=True))
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Experiment folder.  [default: runs/NAME-TIME]"
+)
+@click.option("--dry-run", is_flag=True, help="Print the size and the bounds; run nothing.")
+@click.option(
+    "--estimate",
+    type=click.IntRange(1),
+    metavar="TASKS",
+    help="Play so many tasks of each run once, and print what the experiment would use.",
+)
+@click.option(
+    "--concurrency",
+    "-j",
+    type=click.IntRange(1, CONCURRENCY_MAX),
+    help="Concurrent episodes.  [default: as in the file]",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def experiment(
+    file: Path,
+    out: Path | None,
+    dry_run: bool,
+    estimate: int | None,
+    concurrency: int | None,
+    as_json: bool,
+) -> None:
+    """Run all combinations of models, suites and conditions.
+
+    Conditions are data modes, faults and budgets. FILE is a YAML file; `fumehood schema experiment`
+    prints its JSON Schema. DIR is the folder of an interrupted experiment, which continues. The
+    folder holds the frozen plan, one run folder per combination below `runs`, and the report.
+
+    \b
+    Examples:
+      fumehood experiment models.yaml --dry-run
+      fumehood experiment models.yaml --estimate 2
+      fumehood experiment models.yaml --out runs/models
+      fumehood experiment runs/models
+    """
+    plan, folder = _plan_and_folder(file, out)
+    if concurrency is not None:
+        plan = _with_settings(plan, concurrency=concurrency)
+    if dry_run or estimate is not None:
+        setups = {cell.name: RunSetup.create(cell.config) for cell in plan.cells}
+        bounds = {name: bounds_of(setup) for name, setup in setups.items()}
+        used = None if estimate is None else _estimate(setups, estimate, quiet=as_json)
+        _print_size(setups, bounds, used, as_json=as_json)
+        return
+    with report_extra():
+        from fumehood.report.experiment import experiment_json, experiment_tables
+        from fumehood.report.runs import join_run
+
+    def run_cell(config: RunConfig, path: Path, title: str) -> RunReader:
+        if not as_json:
+            say(title, err=True)
+        return run_with_progress(config, path, quiet=as_json)
+
+    try:
+        readers = list(run_plan(plan, folder, run_cell))
+    except Stopped:
+        say(f"fumehood: continue with: fumehood experiment {folder}", err=True)
+        raise
+    runs = [join_run(reader, rescore(reader)) for reader in readers]
+    page = _write_report(runs, folder / "report")
+    if as_json:
+        result = {"folder": str(folder), "page": str(page), **experiment_json(runs)}
+        click.echo(json.dumps({**result, "verification": verification_of(readers)}, indent=2))
+        return
+    print_tables(*experiment_tables(runs), mark=mark_of(readers))
+    say("")
+    say(str(page))
+
+
+def _plan_and_folder(file: Path, out: Path | None) -> tuple[Plan, Path]:
+    if file.is_dir():
+        if not is_experiment(file):
+            raise InputError(f"{file} is not the folder of an experiment; name a YAML file")
+        if out is not None:
+            raise InputError(f"--out has no effect: the experiment continues in {file}")
+        return frozen_plan(file), file
+    name = f"{file.stem}-{time.strftime('%Y%m%d-%H%M%S')}"
+    return plan_of(read_experiment(file)), out or Path("runs") / name
+
+
+def _with_settings(plan: Plan, **settings: object) -> Plan:
+    return Plan(
+        tuple(Cell(cell.name, cell.config.model_copy(update=settings)) for cell in plan.cells)
+    )
+
+
+def _write_report(runs: Sequence[Run], out: Path) -> Path:
+    from fumehood.report.findings import compute_findings
+    from fumehood.report.runs import subjects_of
+    from fumehood.report.write import write_report
+
+    return write_report(compute_findings(runs, subjects_of(runs), None), out)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Used:
+    """What played episodes used, extrapolated to all planned episodes."""
+
+    played: int
+    calls: float
+    costs: ModelCosts
+    seconds: float
+
+
+def _estimate(setups: Mapping[str, RunSetup], tasks: int, *, quiet: bool) -> dict[str, _Used]:
+    """Play some tasks of each cell once, in a temporary folder."""
+    used = {}
+    with TemporaryDirectory(prefix="fumehood-estimate-") as folder:
+        for name, setup in setups.items():
+            names = [case.task.task_id for case in setup.suite.cases]
+            drawn = Random(setup.config.seed).sample(names, min(tasks, len(names)))
+            selection = TaskSelection(names=tuple(map(escape, drawn)))
+            config = setup.config.model_copy(update={"tasks": selection, "trials": 1})
+            run = run_with_progress(config, Path(folder) / name, quiet=quiet)
+            used[name] = _extrapolated(run, setup)
+    return used
+
+
+def _extrapolated(run: RunReader, setup: RunSetup) -> _Used:
+    rows = run.rows()
+    costs = model_costs(run, rows) if setup.config.models else {}
+    factor = len(setup.episodes) / max(1, len(rows))
+    total = reduce(ModelCosts.plus, costs.values(), ModelCosts())
+    calls = [row.score.metrics.get("tool_calls") for row in rows]
+    numbers = [float(value) for value in calls if isinstance(value, int | float)]
+    return _Used(
+        played=len(rows),
+        calls=fmean(numbers) * len(setup.episodes) if numbers else 0.0,
+        costs=ModelCosts(
+            calls=round(total.calls * factor),
+            tokens=round(total.tokens * factor),
+            microusd=round(total.microusd * factor),
+        ),
+        seconds=sum(row.wall_ms for row in rows) / 1000 * factor / setup.config.concurrency,
+    )
+
+
+def _print_size(
+    setups: Mapping[str, RunSetup],
+    bounds: Mapping[str, Bounds],
+    used: Mapping[str, _Used] | None,
+    *,
+    as_json: bool,
+) -> None:
+    total = reduce(Bounds.plus, bounds.values(), Bounds())
+    detectable = _detectable(setups)
+    if as_json:
+        result: JsonObject = {
+            **total.to_json(),
+            "runs": {name: own.to_json() for name, own in bounds.items()},
+            "detectable_difference": [
+                {"suite": suite, "factor": factor, "difference": difference}
+                for (suite, factor, _, _, _), difference in detectable
+            ],
+        }
+        if used is not None:
+            result["estimate"] = {name: _used_json(own) for name, own in used.items()}
+        click.echo(json.dumps(result, indent=2))
+        return
+    print_tables(_bounds_table({**bounds, "all": total}), _detectable_table(detectable))
+    if used is not None:
+        print_tables(_used_table(used))
+
+
+def _bounds_table(bounds: Mapping[str, Bounds]) -> TextTable:
+    header = ("Run", "Episodes", "Tool calls", "Model requests", "Tokens", "Money")
+    rows = [
+        (
+            name,
+            f"{own.episodes:,}",
+            *map(_count, (own.calls, own.model_calls, own.tokens)),
+            NONE if own.microusd is None else dollars(own.microusd),
+        )
+        for name, own in bounds.items()
+    ]
+    note = (
+        f"Upper bounds. {NONE}: there is no bound; set models.budget, and models.prices for money."
+    )
+    return TextTable("Size of the experiment", header, rows, note=note)
+
+
+def _count(value: int | None) -> str:
+    return NONE if value is None else f"{value:,}"
+
+
+_Comparison = tuple[str, str, int, int, int]
+"""Suite, factor, tasks, pairs per task, comparisons."""
+
+
+def _detectable(setups: Mapping[str, RunSetup]) -> list[tuple[_Comparison, float]]:
+    """Return the detectable difference of each factor in each suite."""
+    by_suite: dict[str, list[RunSetup]] = defaultdict(list)
+    for setup in setups.values():
+        by_suite[setup.config.levels["suite"]].append(setup)
+    found = []
+    for suite, own in by_suite.items():
+        levels = {factor: _level_count(own, factor) for factor in FACTORS[1:]}
+        comparisons = sum(count - 1 for count in levels.values())
+        for factor, count in levels.items():
+            if count > 1:
+                others = prod(number for name, number in levels.items() if name != factor)
+                pairs = others * own[0].config.trials
+                item = (suite, factor, len(own[0].suite.cases), pairs, comparisons)
+                found.append((item, detectable_difference(*item[2:])))
+    return found
+
+
+def _level_count(setups: Iterable[RunSetup], factor: str) -> int:
+    if factor == "agent":
+        return len({agent.label for setup in setups for agent in setup.participants.agents})
+    levels = {setup.config.levels[factor] for setup in setups}
+    return max(1, len(levels - {""}))
+
+
+def _detectable_table(detectable: Sequence[tuple[_Comparison, float]]) -> TextTable:
+    header = ("Suite", "Factor", "Tasks", "Pairs per task", "Detectable difference")
+    rows = [
+        (suite, factor, f"{tasks:,}", f"{pairs:,}", f"{difference * 100:.1f} pp")
+        for (suite, factor, tasks, pairs, _), difference in detectable
+    ]
+    return TextTable("Detectable differences in success", header, rows, names=2, note=ASSUMPTIONS)
+
+
+def _used_json(used: _Used) -> JsonObject:
+    return {
+        "played": used.played,
+        "tool_calls": used.calls,
+        "seconds": used.seconds,
+        "model_calls": used.costs.calls,
+        "tokens": used.costs.tokens,
+        "microusd": used.costs.microusd,
+    }
+
+
+def _used_table(used: Mapping[str, _Used]) -> TextTable:
+    header = ("Run", "Played", "Tool calls", "Model requests", "Tokens", "Money", "Minutes")
+    own = [(name, item) for name, item in used.items()]
+    total = _Used(
+        sum(item.played for _, item in own),
+        sum(item.calls for _, item in own),
+        reduce(ModelCosts.plus, (item.costs for _, item in own), ModelCosts()),
+        sum(item.seconds for _, item in own),
+    )
+    rows = [
+        (
+            name,
+            f"{item.played:,}",
+            f"{item.calls:,.0f}",
+            f"{item.costs.calls:,}",
+            f"{item.costs.tokens:,}",
+            dollars(item.costs.microusd),
+            f"{item.seconds / 60:,.1f}",
+        )
+        for name, item in (*own, ("all", total))
+    ]
+    note = "Extrapolated from the played episodes; they are not part of the experiment."
+    return TextTable("Estimated use of the whole experiment", header, rows, note=note)

@@ -1,0 +1,363 @@
+"""An experiment: one file with the levels of several factors, and one run folder per cell.
+
+::
+
+    experiment.json    the frozen plan; written before the first run
+    runs/CELL/         one ordinary run folder per cell, with all agents of the cell
+
+A cell is a combination of suite, model, data mode, faults and budget. Agents and trials vary within
+a cell.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator
+
+from fumehood.benchmarks.registry import load_suite
+from fumehood.benchmarks.shared.validation_errors import field_errors
+from fumehood.core.errors import InputError
+from fumehood.core.json_values import JsonObject
+from fumehood.orchestrator.added_faults import NONE
+from fumehood.orchestrator.agents import is_scaffold, name_agents
+from fumehood.orchestrator.config import (
+    AgentConfig,
+    BudgetChange,
+    DataMode,
+    RunConfig,
+    TaskSelection,
+    TextOr,
+    parse_yaml,
+    run_config,
+)
+from fumehood.orchestrator.data_source import uses_data
+from fumehood.records.files import make_private_folder, read_plain, write_whole
+from fumehood.records.row import file_name
+from fumehood.records.run_folder import one_writer
+from fumehood.records.run_reader import RunReader
+from fumehood_snapshots.library.settings import SearchConfig
+from fumehood_snapshots.web.policy import FetchPolicy
+
+FORMAT = "fumehood.experiment/1"
+PLAN_FILE = "experiment.json"
+RUNS = "runs"
+OWN = "own"
+"""Name of the budget level that leaves the budgets of the tasks unchanged."""
+VARIED = frozenset({"suite", "tasks", "agents", "model", "data_mode", "faults", "budget", "levels"})
+"""Settings of a run that the factors of an experiment decide."""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    label: str | None = Field(default=None, description="Name in tables.")
+
+
+class SuiteLevel(_Strict):
+    """A suite, or a part of it."""
+
+    suite: str = Field(description="NAME[:ARGUMENT] of a benchmark, or a file or folder of tasks.")
+    tasks: TaskSelection | None = Field(default=None, description="Default: as in the experiment.")
+
+
+class ModelLevel(_Strict):
+    """A model with parameters."""
+
+    model: str = Field(description="Name of the model at its provider.")
+    parameters: dict[str, JsonValue] = Field(
+        default_factory=dict, description="Parameters of the model, as in `models.parameters`."
+    )
+
+
+class DataModeLevel(_Strict):
+    """A data mode with its settings. Suites without searches and pages have one level only."""
+
+    data_mode: DataMode = Field(description="Source of searches and pages.")
+    snapshot: Path | None = Field(default=None, description="As in a run.")
+    recording: Path | None = Field(default=None, description="As in a run.")
+    fetch: FetchPolicy | None = Field(default=None, description="As in a run.")
+    search: SearchConfig | None = Field(default=None, description="As in a run.")
+
+
+class FaultLevel(_Strict):
+    """A fault level."""
+
+    file: str = Field(description="YAML file of additional faults, or `none`.")
+
+
+class BudgetLevel(BudgetChange):
+    """A budget level."""
+
+    label: str | None = Field(default=None, description="Name in tables.")
+
+
+class ExperimentConfig(BaseModel):
+    """An experiment: all combinations of the levels of its factors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    format: Literal["fumehood.experiment/1"]
+    suites: tuple[TextOr[SuiteLevel], ...] = Field(min_length=1, description="Suites.")
+    agents: tuple[TextOr[AgentConfig], ...] = Field(
+        min_length=1, description="Agents and scaffolds; each scaffold is run with each model."
+    )
+    models: tuple[TextOr[ModelLevel], ...] = Field((), description="Models of the scaffolds.")
+    data_modes: tuple[TextOr[DataModeLevel], ...] = Field(
+        ("offline",), min_length=1, description="Data modes."
+    )
+    faults: tuple[TextOr[FaultLevel], ...] = Field(
+        (NONE,), min_length=1, description="Files of additional faults; `none` adds none."
+    )
+    budgets: tuple[TextOr[BudgetLevel], ...] = Field(
+        (OWN,), min_length=1, description="Changed budgets; `own` leaves those of the tasks."
+    )
+    trials: int = Field(1, ge=1, description="Attempts per agent and task.")
+    seed: int = Field(0, description="Seed of all runs; 0 gives the first trial the task's own.")
+    tasks: TaskSelection | None = Field(None, description="Tasks of each suite; all if unset.")
+    run: dict[str, JsonValue] = Field(
+        default_factory=dict, description="All other settings of a run, such as models and engine."
+    )
+
+    @field_validator("run")
+    @classmethod
+    def _fixed(cls, settings: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        for name in settings:
+            if name in VARIED | {"trials", "seed"}:
+                raise ValueError(f"{name!r} is not a setting here: state it outside of `run`")
+        return settings
+
+    @field_validator("budgets")
+    @classmethod
+    def _named(cls, levels: tuple[str | BudgetLevel, ...]) -> tuple[str | BudgetLevel, ...]:
+        for level in levels:
+            if isinstance(level, str) and level != OWN:
+                raise ValueError(f"must be {OWN!r} or bounds such as {{calls: 4}}, not {level!r}")
+        return levels
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One combination of levels, which is one run."""
+
+    name: str
+    """Name of its run folder."""
+    config: RunConfig
+
+    @property
+    def levels(self) -> Mapping[str, str]:
+        """The name of its level of each factor."""
+        return self.config.levels
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The runs of an experiment."""
+
+    cells: tuple[Cell, ...]
+
+    def to_json(self) -> JsonObject:
+        """Return the plan as it is frozen."""
+        return {
+            "format": FORMAT,
+            "cells": [
+                {"name": cell.name, "config": cell.config.model_dump(mode="json")}
+                for cell in self.cells
+            ],
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Plan:
+        """Return a frozen plan.
+
+        Raises:
+            KeyError, TypeError, InputError: the value is not a plan.
+        """
+        return cls(tuple(Cell(cell["name"], run_config(cell["config"])) for cell in value["cells"]))
+
+
+def read_experiment(path: Path) -> ExperimentConfig:
+    """Return the content of an experiment file.
+
+    Raises:
+        InputError: the file is not readable YAML, or a key or value is invalid.
+    """
+    settings = parse_yaml(path)
+    if not isinstance(settings, dict):
+        raise InputError(f"{path}: must contain 'format: {FORMAT}', 'suites' and 'agents'")
+    try:
+        return ExperimentConfig.model_validate(settings)
+    except ValidationError as error:
+        raise InputError(f"{path}: {field_errors(error, ExperimentConfig)[0]}") from None
+
+
+def plan_of(experiment: ExperimentConfig) -> Plan:
+    """Return one cell for each combination of levels.
+
+    Agents that are not scaffolds call no model of the experiment, so they are run once, and not
+    once per model. Suites without searches and pages have the first data mode only.
+
+    Raises:
+        InputError: a setting of a run is invalid, scaffolds lack a model, or two levels of a factor
+            have the same name.
+    """
+    groups = _agents_by_model(experiment)
+    cells = []
+    for suite in _levels(experiment.suites, SuiteLevel, "suite"):
+        modes = _levels(experiment.data_modes, DataModeLevel, "data_mode")
+        if not uses_data(load_suite(suite.suite, modes[0].snapshot)):
+            modes = [DataModeLevel(data_mode="offline")]
+        for (model, agents), mode, faults, budget in product(
+            groups,
+            modes,
+            _levels(experiment.faults, FaultLevel, "file"),
+            _budgets(experiment.budgets),
+        ):
+            cells.append(_cell(experiment, suite, model, agents, mode, faults, budget))
+    names = [cell.name for cell in cells]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"two cells are called {name}: give levels different labels")
+    return Plan(tuple(cells))
+
+
+RunCell = Callable[[RunConfig, Path, str], RunReader]
+"""Runs or resumes one cell in a folder; the text states which cell it is."""
+
+
+def run_plan(plan: Plan, folder: Path, run_cell: RunCell) -> Iterator[RunReader]:
+    """Run or resume the cells of a plan, and yield each finished run.
+
+    Raises:
+        InputError: the folder holds another plan, or a run cannot be executed.
+        InfraError: services do not start.
+        Stopped: a signal was received; the same call continues.
+    """
+    make_private_folder(folder)
+    with one_writer(folder):
+        _freeze(plan, folder)
+        for number, cell in enumerate(plan.cells, 1):
+            title = f"run {number} of {len(plan.cells)}: {cell.name}"
+            yield run_cell(cell.config, folder / RUNS / cell.name, title)
+
+
+def is_experiment(folder: Path) -> bool:
+    """Return whether a folder holds a frozen plan."""
+    return (folder / PLAN_FILE).is_file()
+
+
+def runs_in(folder: Path) -> list[Path]:
+    """Return the run folders of an experiment; for another folder, that folder."""
+    if not is_experiment(folder):
+        return [folder]
+    return [folder / RUNS / cell.name for cell in frozen_plan(folder).cells]
+
+
+def frozen_plan(folder: Path) -> Plan:
+    """Return the plan that a folder holds.
+
+    Raises:
+        InputError: it holds none that can be read.
+    """
+    path = folder / PLAN_FILE
+    try:
+        value = json.loads(read_plain(path))
+        if value["format"] != FORMAT:
+            raise InputError(f"{path} does not have the format {FORMAT}")
+        return Plan.from_json(value)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        raise InputError(f"{path} is not a readable plan of an experiment") from None
+
+
+def _freeze(plan: Plan, folder: Path) -> None:
+    if not is_experiment(folder):
+        if any(folder.iterdir()):
+            raise InputError(f"{folder} is not empty: choose another --out")
+        write_whole(folder / PLAN_FILE, json.dumps(plan.to_json(), indent=2) + "\n")
+    elif _fixed_parts(frozen_plan(folder)) != _fixed_parts(plan):
+        raise InputError(f"{folder} holds an experiment with another plan: choose another --out")
+
+
+def _fixed_parts(plan: Plan) -> list[Any]:
+    return [(cell.name, cell.config.plan_settings()) for cell in plan.cells]
+
+
+def _agents_by_model(
+    experiment: ExperimentConfig,
+) -> list[tuple[ModelLevel | None, list[str | AgentConfig]]]:
+    """Return the agents to run with each model; other agents are run without a model."""
+    named = zip(experiment.agents, name_agents(experiment.agents), strict=True)
+    kinds = [(given, is_scaffold(agent)) for given, agent in named]
+    scaffolds = [given for given, calls_model in kinds if calls_model]
+    others = [given for given, calls_model in kinds if not calls_model]
+    models = _levels(experiment.models, ModelLevel, "model")
+    if scaffolds and not models:
+        raise InputError(f"the scaffold {scaffolds[0]} needs a model: state it under `models`")
+    if models and not scaffolds:
+        raise InputError("no agent is a scaffold, so `models` has no effect: remove it")
+    groups: list[tuple[ModelLevel | None, list[str | AgentConfig]]] = [
+        (model, scaffolds) for model in models
+    ]
+    return [*groups, (None, others)] if others else groups
+
+
+def _levels(given: Sequence[Any], kind: Any, field: str) -> list[Any]:
+    return [kind(**{field: level}) if isinstance(level, str) else level for level in given]
+
+
+def _budgets(given: Sequence[str | BudgetLevel]) -> list[BudgetLevel | None]:
+    return [None if isinstance(level, str) else level for level in given]
+
+
+def _cell(
+    experiment: ExperimentConfig,
+    suite: SuiteLevel,
+    model: ModelLevel | None,
+    agents: Sequence[str | AgentConfig],
+    mode: DataModeLevel,
+    faults: FaultLevel,
+    budget: BudgetLevel | None,
+) -> Cell:
+    levels = {
+        "suite": suite.label or suite.suite,
+        "model": "" if model is None else model.label or _name_of(model.model, model.parameters),
+        "data_mode": mode.label or mode.data_mode,
+        "faults": faults.label or (NONE if faults.file == NONE else Path(faults.file).stem),
+        "budget": OWN if budget is None else budget.label or _name_of("", budget.changes()),
+    }
+    settings: dict[str, Any] = {
+        **experiment.run,
+        "suite": suite.suite,
+        "tasks": suite.tasks or experiment.tasks,
+        "agents": agents,
+        "model": None if model is None else model.model,
+        "faults": faults.file if faults.file == NONE else str(Path(faults.file).resolve()),
+        "budget": None if budget is None else BudgetChange(**budget.model_dump(exclude={"label"})),
+        "trials": experiment.trials,
+        "seed": experiment.seed,
+        "levels": levels,
+        **mode.model_dump(exclude={"label"}, exclude_none=True),
+    }
+    if model is not None and model.parameters:
+        models: Any = settings.get("models") or {}
+        known = models.get("parameters", {})
+        settings["models"] = {**models, "parameters": {model.model: model.parameters, **known}}
+    counts = {
+        "suite": 2,  # Always part of the name.
+        "model": len(experiment.models) + 1,
+        "data_mode": len(experiment.data_modes),
+        "faults": len(experiment.faults),
+        "budget": len(experiment.budgets),
+    }
+    parts = [file_name(name) for factor, name in levels.items() if name and counts[factor] > 1]
+    return Cell("--".join(parts), run_config(settings))
+
+
+def _name_of(name: str, settings: Mapping[str, Any]) -> str:
+    changes = ",".join(f"{key}={value}" for key, value in settings.items())
+    return " ".join(part for part in (name, changes) if part)

@@ -1,0 +1,363 @@
+"""Tables of an experiment: success by model, suite and domain, effects, and success within budgets.
+
+Suites are never pooled: a number is of one suite, or a mean over suites in which each suite has the
+same weight.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fumehood.core.json_values import JsonObject
+from fumehood.report import wording
+from fumehood.report.data_table import ALL, DataTable, Row, integers, numbers, texts
+from fumehood.report.results import Result, Results, by_domain, by_task, count
+from fumehood.report.runs import FACTORS, OWN_BUDGET, Run, Subject, subjects_of
+from fumehood.report.statistics.clusters import Clusters, clustered_intervals, mean_over_suites
+from fumehood.report.statistics.effects import Effect, effects_of, levels_of
+from fumehood.report.statistics.intervals import Estimate, ends, estimates
+from fumehood.report.statistics.metrics import (
+    THE_EIGHT,
+    Metric,
+    Unit,
+    graded,
+    mean,
+    score_metrics,
+    solved_within,
+)
+from fumehood.report.text_table import TextTable
+
+SUCCESS = THE_EIGHT[0]
+TITLES = {
+    "suite": "Suite",
+    "model": "Model",
+    "agent": "Agent",
+    "data_mode": "Data mode",
+    "faults": "Faults",
+    "budget": "Budget",
+}
+WHO = ("model", "agent")
+"""Factors that state what is tested; the other ones state under which conditions."""
+CONDITIONS = ("data_mode", "faults", "budget")
+
+Key = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """The agents of several runs, whose factors differ."""
+
+    subjects: tuple[Subject, ...]
+    levels: Mapping[str, Sequence[str]]
+    """By factor with several levels."""
+
+    @property
+    def suites(self) -> list[str]:
+        """The names of all suites."""
+        return list(dict.fromkeys(subject.levels["suite"] for subject in self.subjects))
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """Success, and the partial and rubric scores of the scorers."""
+        results = [result for subject in self.subjects for result in subject.results]
+        return (SUCCESS, *score_metrics(results))
+
+    def grouped(self, factors: Sequence[str]) -> dict[Key, list[Subject]]:
+        """Return the agents by their levels of some factors."""
+        groups: dict[Key, list[Subject]] = defaultdict(list)
+        for subject in self.subjects:
+            groups[tuple(subject.levels[factor] for factor in factors)].append(subject)
+        return groups
+
+
+def experiment_of(subjects: Sequence[Subject]) -> Experiment | None:
+    """Return the experiment that runs form; None if only agents differ, or suites of one name."""
+    levels = levels_of(subjects)
+    cores: dict[tuple[str, str], str] = {}
+    for subject in subjects:
+        for result in subject.results:
+            task = subject.levels["suite"], result.task.task_id
+            if cores.setdefault(task, result.task.core_digest) != result.task.core_digest:
+                return None
+    return Experiment(tuple(subjects), levels) if levels.keys() - {"agent"} else None
+
+
+def experiment_tables(runs: Sequence[Run]) -> list[TextTable]:
+    """Return the tables of finished runs, for a terminal."""
+    experiment = experiment_of(subjects_of(runs))
+    return tables_of(experiment) if experiment else []
+
+
+def tables_of(experiment: Experiment) -> list[TextTable]:
+    """Return all tables of an experiment."""
+    effects = effects_of(experiment.subjects, experiment.metrics)
+    return [
+        domain_table(experiment),
+        condition_table(experiment),
+        budget_table(experiment),
+        effect_table(effects, 1, "Main effects"),
+        effect_table(effects, 2, "Interactions"),
+        cell_table(experiment),
+    ]
+
+
+def data_of(experiment: Experiment) -> list[DataTable]:
+    """Return the numbers of all tables."""
+    effects = effects_of(experiment.subjects, experiment.metrics)
+    return [condition_data(experiment), effect_data(effects)]
+
+
+def experiment_json(runs: Sequence[Run]) -> JsonObject:
+    """Return the numbers of all tables, for a command."""
+    experiment = experiment_of(subjects_of(runs))
+    if experiment is None:
+        return {}
+    return {
+        table.name: [_record(table, row) for row in table.rows] for table in data_of(experiment)
+    }
+
+
+def _record(table: DataTable, row: Row) -> JsonObject:
+    names = (column.name for column in table.columns)
+    return dict(zip(names, row, strict=True))
+
+
+def results_in(subjects: Iterable[Subject], suite: str) -> list[Result]:
+    """Return the results of agents in one suite."""
+    return [
+        result
+        for subject in subjects
+        if subject.levels["suite"] == suite
+        for result in subject.results
+    ]
+
+
+def macro_mean(by_suite: Sequence[Results], metric: Metric = SUCCESS) -> Estimate:
+    """Return the mean over suites of a metric; without a value in one of them there is none."""
+    clusters, episodes = [], 0
+    for results in by_suite:
+        values = [
+            [value for result in own if (value := metric.of(result)) is not None]
+            for own in by_task(graded(results)).values()
+        ]
+        known = [own for own in values if own]
+        if not known:
+            return Estimate(None, 0, 0, None)
+        episodes += sum(map(len, known))
+        sums = np.array([[sum(own)] for own in known])
+        clusters.append(Clusters(sums, np.array([[float(len(own))] for own in known])))
+    value = float(mean_over_suites(clusters)[0])
+    tasks = sum(len(suite.sums) for suite in clusters)
+    interval = clustered_intervals(clusters)[0] if 0 < value < 1 else None
+    return Estimate(value, episodes, tasks, interval)
+
+
+def ranks(values: Mapping[Key, float | None]) -> dict[Key, int]:
+    """Return the rank of each value, the highest first; equal values share a rank."""
+    known = {key: value for key, value in values.items() if value is not None}
+    return {key: 1 + sum(other > value for other in known.values()) for key, value in known.items()}
+
+
+def domain_table(experiment: Experiment) -> TextTable:
+    """Return success by suite and domain: one column for each model with each agent."""
+    who = experiment.grouped(WHO)
+    rows = []
+    for suite in experiment.suites:
+        own = {key: results_in(subjects, suite) for key, subjects in who.items()}
+        grouped = {key: by_domain(results) for key, results in own.items()}
+        domains = list(dict.fromkeys(name for groups in grouped.values() for name in groups))
+        rows.append((suite, ALL, *(_success(results) for results in own.values())))
+        if domains != [suite] and len(domains) > 1:
+            rows += [
+                (suite, domain, *(_success(groups.get(domain, [])) for groups in grouped.values()))
+                for domain in domains
+            ]
+    macro = {
+        key: macro_mean([results_in(subjects, suite) for suite in experiment.suites])
+        for key, subjects in who.items()
+    }
+    places = ranks({key: own.value for key, own in macro.items()})
+    if len(experiment.suites) > 1:
+        means = (wording.estimate(own, Unit.SHARE) for own in macro.values())
+        rows.append(("mean over suites", "", *means))
+    rows.append(("rank", "", *(str(places.get(key, wording.NONE)) for key in macro)))
+    header = ("Suite", "Domain", *(" · ".join(part for part in key if part) for key in who))
+    note = (
+        "Over all data modes, faults, budgets and trials. In brackets: 95 % intervals over tasks. "
+        "The mean over suites gives each suite the same weight; the rank follows it."
+    )
+    return TextTable("Success by model, suite and domain", header, rows, names=2, note=note)
+
+
+def _success(results: Results) -> str:
+    own = estimates(results, (SUCCESS,))[SUCCESS.name]
+    return wording.estimate(own, Unit.SHARE)
+
+
+def condition_table(experiment: Experiment) -> TextTable:
+    """Return success under each condition, with mean over suites and rank."""
+    varied = [factor for factor in CONDITIONS if factor in experiment.levels]
+    rows: list[Key] = []
+    for condition, subjects in experiment.grouped(varied).items() if varied else ():
+        part = Experiment(tuple(subjects), experiment.levels)
+        who = part.grouped(WHO)
+        by_suite = {
+            key: [results_in(own, suite) for suite in experiment.suites] for key, own in who.items()
+        }
+        macro = {key: macro_mean(results) for key, results in by_suite.items()}
+        places = ranks({key: own.value for key, own in macro.items()})
+        rows += [
+            (
+                *condition,
+                *(part or wording.NONE for part in key),
+                *map(_success, by_suite[key]),
+                wording.estimate(own, Unit.SHARE),
+                str(places.get(key, wording.NONE)),
+            )
+            for key, own in macro.items()
+        ]
+    names = [*varied, *WHO]
+    header = (*(TITLES[name] for name in names), *experiment.suites, "Mean over suites", "Rank")
+    note = "In brackets: 95 % intervals over tasks. Ranks are within one condition."
+    return TextTable("Success by condition", header, rows, names=len(names), note=note)
+
+
+def budget_table(experiment: Experiment) -> TextTable:
+    """Return S(k): success of the same tasks with k calls, beside the filter of the paper."""
+    groups = experiment.grouped(("suite", *WHO, "data_mode", "faults"))
+    bounded = {
+        key: {calls: subject for subject in own if (calls := _calls_of(subject)) is not None}
+        for key, own in groups.items()
+    }
+    budgets = sorted({calls for own in bounded.values() for calls in own})
+    rows = []
+    for key, subjects in groups.items():
+        plain = [one for one in subjects if one.levels["budget"] == OWN_BUDGET]
+        cells = []
+        for calls in budgets:
+            played = bounded[key].get(calls)
+            success = mean(SUCCESS, played.results).value if played else None
+            within = mean(_within(calls), plain[0].results).value if plain else None
+            cells += [wording.amount(success, Unit.SHARE), wording.amount(within, Unit.SHARE)]
+        rows.append((*(part or wording.NONE for part in key), *cells))
+    pairs = [(f"S({calls})", f"S({calls}) filtered") for calls in budgets]
+    header = (
+        *(TITLES[name] for name in ("suite", *WHO, "data_mode", "faults")),
+        *(title for pair in pairs for title in pair),
+    )
+    note = (
+        "S(k): success with a budget of k calls. Filtered: share of episodes with the tasks' own "
+        "budgets that succeeded with at most k calls, as in the paper."
+    )
+    return TextTable("Success within k calls", header, rows if budgets else [], names=5, note=note)
+
+
+def _calls_of(subject: Subject) -> int | None:
+    calls = subject.run.budget.get("calls")
+    return calls if isinstance(calls, int) else None
+
+
+def _within(calls: int) -> Metric:
+    return Metric(f"s_{calls}", "", Unit.SHARE, lambda result: solved_within(calls, result))
+
+
+def effect_table(effects: Iterable[Effect], order: int, title: str) -> TextTable:
+    """Return the main effects (order 1) or the interactions (order 2)."""
+    rows = [
+        (
+            effect.metric,
+            effect.suite,
+            " × ".join(TITLES[factor] for factor in effect.factors),
+            _contrast(effect),
+            wording.signed(effect.value, effect.interval, effect.unit),
+            wording.p_value(effect.p_value),
+            wording.p_value(effect.p_holm),
+            f"{effect.pairs:,} of {effect.tasks:,} tasks",
+        )
+        for effect in effects
+        if len(effect.factors) == order
+    ]
+    header = ("Metric", "Suite", "Factor", "Levels", "Difference", "p", "p (Holm)", "Pairs")
+    note = (
+        "Paired by task, trial and seed. In brackets: 95 % bootstrap intervals over tasks. "
+        "p: exact McNemar test for one pair per task, otherwise sign flips over tasks. "
+        "p (Holm): corrected for all rows of the same suite and metric."
+    )
+    return TextTable(title, header, rows, names=4, note=note)
+
+
+def _contrast(effect: Effect) -> str:
+    pairs = zip(effect.baseline, effect.level, strict=True)
+    return "; ".join(f"{baseline or wording.NONE} → {level}" for baseline, level in pairs)
+
+
+def cell_table(experiment: Experiment) -> TextTable:
+    """Return the number of episodes of each combination."""
+    rows = [
+        (
+            *(subject.levels[factor] or wording.NONE for factor in FACTORS),
+            f"{counts.episodes:,}",
+            f"{counts.graded:,}",
+            f"{counts.ungraded:,}",
+            f"{counts.infra:,}",
+        )
+        for subject in experiment.subjects
+        for counts in (count(subject.results),)
+    ]
+    header = (*TITLES.values(), "Episodes", "Graded", "Ungraded", "Infra")
+    return TextTable("Episodes", header, rows, names=len(TITLES))
+
+
+def condition_data(experiment: Experiment) -> DataTable:
+    """Return each metric of each agent under each condition: whole suites and domains."""
+    columns = (
+        *texts(*FACTORS, "model_parameters", "scaffold", "domain", "metric"),
+        *numbers("mean", "low", "high"),
+        *integers("over", "tasks", "episodes", "graded", "ungraded", "infra"),
+    )
+    rows: list[Row] = []
+    for subject in experiment.subjects:
+        about = (*(subject.levels[name] for name in FACTORS), subject.parameters, subject.scaffold)
+        groups = {ALL: list(subject.results), **by_domain(subject.results)}
+        for domain, results in groups.items():
+            counts = count(results)
+            for name, own in estimates(results, experiment.metrics).items():
+                rows.append(
+                    (
+                        *(*about, domain, name, own.value, *ends(own.interval)),
+                        *(own.over, own.tasks, counts.episodes, counts.graded),
+                        *(counts.ungraded, counts.infra),
+                    )
+                )
+    return DataTable("conditions", columns, rows)
+
+
+def effect_data(effects: Iterable[Effect]) -> DataTable:
+    """Return all effects."""
+    columns = (
+        *texts("metric", "suite", "factor", "factor_2"),
+        *texts("baseline", "level", "baseline_2", "level_2"),
+        *numbers("difference", "low", "high"),
+        *integers("tasks", "pairs"),
+        *texts("test"),
+        *numbers("p_value", "p_holm"),
+    )
+    rows = [
+        (
+            *(effect.metric, effect.suite, effect.factors[0], _second(effect.factors)),
+            *(effect.baseline[0], effect.level[0]),
+            *(_second(effect.baseline), _second(effect.level)),
+            *(effect.value, *ends(effect.interval), effect.tasks, effect.pairs),
+            *(effect.test.value, effect.p_value, effect.p_holm),
+        )
+        for effect in effects
+    ]
+    return DataTable("effects", columns, rows)
+
+
+def _second(names: tuple[str, ...]) -> str | None:
+    return names[1] if len(names) > 1 else None

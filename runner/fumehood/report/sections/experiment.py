@@ -1,0 +1,19 @@
+"""Section with the results of an experiment: runs whose models, suites or conditions differ."""
+
+from __future__ import annotations
+
+from fumehood.report.experiment import data_of, experiment_of, tables_of
+from fumehood.report.findings import Findings
+from fumehood.report.sections.section import Section
+
+
+def experiment_section(findings: Findings) -> Section:
+    """Return success by model, suite and domain, and the effects; empty for other reports."""
+    experiment = experiment_of([agent.subject for agent in findings.subjects])
+    return Section(
+        label="Experiment",
+        title="Models, suites and effects",
+        tables=tables_of(experiment) if experiment else (),
+        data=data_of(experiment) if experiment else (),
+        is_open=True,
+    )

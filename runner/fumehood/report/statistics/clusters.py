@@ -1,0 +1,115 @@
+"""Intervals and tests of mean differences whose values are clustered in tasks and suites.
+
+All functions work on columns, so that many differences on the same tasks share the draws. Each
+suite has the same weight: the mean is the mean over suites of the mean over their values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm, t
+
+from fumehood.report.statistics.intervals import (
+    LEVEL,
+    SEED,
+    Floats,
+    Interval,
+    draw_means,
+    share_interval,
+)
+
+SIGN_DRAWS = 9999
+_EXACT_TASKS_MAX = 13
+"""With at most so many tasks, all assignments of signs are enumerated."""
+_BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Clusters:
+    """The values of one suite, summed by task."""
+
+    sums: Floats
+    """Sum of the values of each task (row); shape (tasks, columns)."""
+    counts: Floats
+    """Number of values in each sum; same shape."""
+
+    def means(self) -> Floats:
+        """Return the mean over the values of each column."""
+        means: Floats = self.sums.sum(axis=0) / self.counts.sum(axis=0)
+        return means
+
+
+def mean_over_suites(suites: Sequence[Clusters]) -> Floats:
+    """Return the mean over suites of each column's mean."""
+    means: Floats = np.mean([suite.means() for suite in suites], axis=0)
+    return means
+
+
+def clustered_intervals(suites: Sequence[Clusters]) -> list[Interval | None]:
+    """Return a hierarchical bootstrap interval of :func:`mean_over_suites` for each column.
+
+    Tasks are drawn within their suite, with all their values. A percentile interval is too narrow
+    for few tasks, so its ends are moved outwards (Hesterberg 2015, "What teachers should know about
+    the bootstrap", section 5.2). Without any difference, the interval has the width of Wilson's
+    interval of no flip.
+
+    Returns:
+        One interval per column; None with fewer than two tasks in a suite.
+    """
+    columns = suites[0].sums.shape[1]
+    if any(len(suite.sums) < 2 for suite in suites):
+        return [None] * columns
+    tasks = sum(len(suite.sums) for suite in suites)
+    free = tasks - len(suites)
+    tail = float(norm.cdf(-np.sqrt((free + 1) / free) * t.ppf(0.5 + LEVEL / 2, free)))
+    drawn = np.mean(
+        [draw_means(suite.sums, suite.counts, SEED + at) for at, suite in enumerate(suites)], axis=0
+    )
+    ends = np.quantile(drawn, [tail, 1 - tail], axis=0)
+    changed = np.any([np.any(suite.sums != 0, axis=0) for suite in suites], axis=0)
+    widest = share_interval(0, tasks).high
+    return [
+        Interval(float(low), float(high)) if differs else Interval(-widest, widest)
+        for low, high, differs in zip(*ends, changed, strict=True)
+    ]
+
+
+def sign_flip_p_values(suites: Sequence[Clusters]) -> Floats:
+    """Return the two-sided p-value of each column's mean difference.
+
+    If there is no effect, the differences of a task may as well have the opposite sign (Fisher
+    1935). With few tasks all signs are enumerated; otherwise they are drawn.
+    """
+    weighted: Floats = np.concatenate([suite.sums / suite.counts.sum(axis=0) for suite in suites])
+    signs = _signs(len(weighted))
+    observed = np.abs(weighted.sum(axis=0)) - 1e-9
+    extreme: Floats = np.zeros(weighted.shape[1])
+    for batch in np.array_split(signs, max(1, len(signs) // _BATCH)):
+        extreme += (np.abs(batch @ weighted) >= observed).sum(axis=0)
+    # The observed signs are one more draw, unless all signs are enumerated.
+    own = 0.0 if len(weighted) <= _EXACT_TASKS_MAX else 1.0
+    return np.array((extreme + own) / (len(signs) + own), dtype=np.float64)
+
+
+@lru_cache(maxsize=8)
+def _signs(tasks: int) -> NDArray[np.float64]:
+    if tasks <= _EXACT_TASKS_MAX:
+        bits = (np.arange(2**tasks)[:, None] >> np.arange(tasks)) & 1
+    else:
+        bits = np.random.default_rng(SEED).integers(0, 2, size=(SIGN_DRAWS, tasks))
+    return np.where(bits == 1, 1.0, -1.0)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p-values that are corrected for their number (Holm 1979)."""
+    corrected = [0.0] * len(p_values)
+    highest = 0.0
+    for rank, at in enumerate(sorted(range(len(p_values)), key=lambda at: p_values[at])):
+        highest = max(highest, min(1.0, p_values[at] * (len(p_values) - rank)))
+        corrected[at] = highest
+    return corrected

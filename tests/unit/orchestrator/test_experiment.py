@@ -1,0 +1,160 @@
+"""An experiment file becomes one run per combination of levels, and its plan is frozen."""
+
+from __future__ import annotations
+
+import json
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fumehood.core.errors import InputError
+from fumehood.orchestrator.config import RunConfig
+from fumehood.orchestrator.experiment import (
+    ExperimentConfig,
+    Plan,
+    frozen_plan,
+    plan_of,
+    read_experiment,
+    run_plan,
+    runs_in,
+)
+from fumehood.records.run_reader import RunReader
+
+PLAIN: dict[str, Any] = {
+    "format": "fumehood.experiment/1",
+    "suites": ["sample"],
+    "agents": ["noop"],
+    "run": {"engine": "inline"},
+}
+FULL: dict[str, Any] = {
+    **PLAIN,
+    "suites": ["sample", {"label": "crud", "suite": "sample", "tasks": {"names": ["crud_*"]}}],
+    "agents": ["react", "code", "noop"],
+    "models": ["m1", {"model": "m1", "label": "hot", "parameters": {"temperature": 1}}],
+    "faults": ["none", {"label": "storm", "file": "storm.yaml"}],
+    "budgets": ["own", {"calls": 4}],
+    "trials": 2,
+}
+
+
+def plan(**changes: Any) -> Plan:
+    return plan_of(ExperimentConfig.model_validate({**PLAIN, **changes}))
+
+
+def written(folder: Path, settings: dict[str, Any]) -> Path:
+    path = folder / "e.yaml"
+    path.write_text(yaml.safe_dump(settings))
+    return path
+
+
+def test_every_combination_is_one_run_and_agents_without_a_model_run_once() -> None:
+    without_parameters = {**FULL, "models": ["m1", "m2"]}
+    cells = plan(**without_parameters).cells
+    # 2 suites, 2 models and one group without a model, 2 fault levels, 2 budgets.
+    assert len(cells) == 2 * 3 * 2 * 2
+    assert len({cell.name for cell in cells}) == len(cells)
+    agents = {cell.levels["model"]: cell.config.agents for cell in cells}
+    assert agents == {"m1": ("react", "code"), "m2": ("react", "code"), "": ("noop",)}
+    levels = ("crud", "m2", "offline", "storm", "calls=4")
+    (cell,) = (cell for cell in cells if tuple(cell.levels.values()) == levels)
+    assert (cell.config.model, cell.config.trials, cell.config.engine) == ("m2", 2, "inline")
+    assert Path(str(cell.config.faults)).is_absolute()
+    assert cell.config.budget is not None
+    assert cell.config.budget.changes() == {"calls": 4}
+
+
+@given(
+    suites=st.integers(1, 3),
+    faults=st.integers(1, 3),
+    budgets=st.lists(st.integers(0, 99), unique=True, max_size=3),
+)
+def test_the_number_of_runs_is_the_product_of_the_levels(
+    suites: int, faults: int, budgets: list[int]
+) -> None:
+    cells = plan(
+        suites=[{"suite": "sample", "label": f"s{number}"} for number in range(suites)],
+        faults=["none", *(f"{number}.yaml" for number in range(faults - 1))],
+        budgets=["own", *({"calls": calls} for calls in budgets)],
+    ).cells
+    assert len(cells) == prod((suites, faults, len(budgets) + 1))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"suits": ["sample"]}, "suits: is not a known key; did you mean 'suites'?"),
+        ({"budgets": [{"call": 3}]}, "budgets[0].call: is not a known key; did you mean 'calls'?"),
+        ({"budgets": ["full"]}, "budgets: must be 'own' or bounds such as {calls: 4}, not 'full'"),
+        ({"suites": [{"tusks": "sample"}]}, "suites[0].tusks: is not a known key"),
+        ({"data_modes": [{"data_mode": "liv"}]}, "data_modes[0].data_mode: must be"),
+        ({"run": {"faults": "none"}}, "run: 'faults' is not a setting here"),
+        ({"agents": []}, "agents: "),
+        ({"format": "fumehood.experiment/2"}, "format: must be 'fumehood.experiment/1'"),
+    ],
+)
+def test_an_invalid_file_gives_one_line_with_the_location(
+    tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError) as raised:
+        read_experiment(written(tmp_path, {**PLAIN, **changes}))
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"agents": ["react"]}, "the scaffold react needs a model: state it under `models`"),
+        ({"models": ["m1"]}, "no agent is a scaffold, so `models` has no effect: remove it"),
+        ({"suites": ["sample", "sample"]}, "two cells are called sample"),
+        ({"run": {"engin": "inline"}}, "engin: is not a known key; did you mean 'engine'?"),
+    ],
+)
+def test_a_plan_that_cannot_be_run_is_rejected(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as raised:
+        plan(**changes)
+    assert message in str(raised.value)
+
+
+def test_the_plan_is_frozen_before_the_first_run_and_another_plan_is_refused(
+    tmp_path: Path,
+) -> None:
+    folder, first = tmp_path / "e", plan(budgets=["own", {"calls": 1}])
+    started: list[Path] = []
+
+    def run_cell(config: RunConfig, path: Path, title: str) -> RunReader:
+        assert frozen_plan(folder) == first
+        started.append(path)
+        raise InputError(title)
+
+    with pytest.raises(InputError, match="run 1 of 2: sample--own"):
+        list(run_plan(first, folder, run_cell))
+    assert started == runs_in(folder)[:1]
+    changed = plan(budgets=["own", {"calls": 1}], run={"engine": "process", "concurrency": 9})
+    with pytest.raises(InputError, match="run 1 of 2"):
+        list(run_plan(changed, folder, run_cell))
+    with pytest.raises(InputError, match="another plan"):
+        list(run_plan(plan(budgets=["own", {"calls": 2}]), folder, run_cell))
+
+
+def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match="is not empty: choose another --out"):
+        list(run_plan(plan(), tmp_path, lambda *_: pytest.fail("nothing may run")))
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"format": "fumehood.experiment/1"}'])
+def test_a_damaged_plan_is_named(tmp_path: Path, content: str) -> None:
+    (tmp_path / "experiment.json").write_text(content)
+    with pytest.raises(InputError, match="is not a readable plan of an experiment"):
+        frozen_plan(tmp_path)
+
+
+def test_a_frozen_plan_is_the_plan() -> None:
+    own = plan(**{**FULL, "models": ["m1", "m2"]})
+    assert Plan.from_json(json.loads(json.dumps(own.to_json()))) == own
