@@ -62,21 +62,21 @@ def _paired(
     left: DocumentStore, right: DocumentStore
 ) -> Iterator[tuple[Document | None, Document | None]]:
     """Iterate over both stores, which are sorted by ID, in parallel."""
-    here, there = 0, 0
-    while here < len(left) or there < len(right):
-        left_document = left[here] if here < len(left) else None
-        right_document = right[there] if there < len(right) else None
+    left_position, right_position = 0, 0
+    while left_position < len(left) or right_position < len(right):
+        left_document = left[left_position] if left_position < len(left) else None
+        right_document = right[right_position] if right_position < len(right) else None
         if right_document is None or (
             left_document is not None and left_document.id < right_document.id
         ):
             yield left_document, None
-            here += 1
+            left_position += 1
         elif left_document is None or right_document.id < left_document.id:
             yield None, right_document
-            there += 1
+            right_position += 1
         else:
             yield left_document, right_document
-            here, there = here + 1, there + 1
+            left_position, right_position = left_position + 1, right_position + 1
 
 
 def _settings(manifest: Manifest) -> dict[str, Any]:

@@ -288,12 +288,15 @@ class ProviderClient:
         return queue
 
     def _wait(self, state: RetryCallState) -> float:
-        most = self._settings.wait_max_s
+        longest_wait_s = self._settings.wait_max_s
         error = state.outcome.exception() if state.outcome else None
         requested_s = error.wait_s if isinstance(error, _Retry) else None
         if requested_s is not None:
-            return min(requested_s, most)
-        return min(wait_exponential_jitter(multiplier=0.25, max=most, jitter=0.25)(state), most)
+            return min(requested_s, longest_wait_s)
+        return min(
+            wait_exponential_jitter(multiplier=0.25, max=longest_wait_s, jitter=0.25)(state),
+            longest_wait_s,
+        )
 
 
 def _now_ms() -> int:

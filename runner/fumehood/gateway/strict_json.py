@@ -99,11 +99,11 @@ def to_bytes(value: JsonObject) -> bytes:
 def _unique(pairs: list[tuple[str, Json]]) -> JsonObject:
     value = dict(pairs)
     if len(value) != len(pairs):
-        seen = set[str]()
+        folded_names = set[str]()
         for key, _ in pairs:
-            if key in seen:
+            if key in folded_names:
                 raise InvalidJson(f"the key {key[:64]!a} is doubled")
-            seen.add(key)
+            folded_names.add(key)
     if len(value) > 1 and len({key.casefold() for key in value}) != len(value):
         known = dict[str, str]()
         for key in value:

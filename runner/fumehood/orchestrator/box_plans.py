@@ -128,8 +128,8 @@ def _calls(agent: NamedAgent, planned: PlannedEpisode, seat: str) -> list[dict[s
 
 def _moves_of(seat: str, first: str, moves: Iterable[Mapping[str, Json]]) -> list[dict[str, Json]]:
     """Return the moves of one seat; moves without a seat belong to the first seat."""
-    own = (dict(move) for move in moves if move.get("seat", first) == seat)
-    return [{key: value for key, value in move.items() if key != "seat"} for move in own]
+    own_moves = (dict(move) for move in moves if move.get("seat", first) == seat)
+    return [{key: value for key, value in move.items() if key != "seat"} for move in own_moves]
 
 
 def _engine_limits(limits: BoxLimits) -> Limits:

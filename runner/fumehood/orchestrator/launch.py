@@ -187,9 +187,11 @@ def prepare_resume(folder: RunFolder, signing: Signing) -> int:
     folder.sign_with(signing)
     damaged = _damaged_episodes(folder, signing.key.public)
     folder.drop_torn_row()
-    whole = {row.name for row in folder.finished_rows()} - damaged
+    undamaged_rows = {row.name for row in folder.finished_rows()} - damaged
     again = [
-        _as_damaged(row) for row in folder.rows() if not row.is_infra and row.name not in whole
+        _as_damaged(row)
+        for row in folder.rows()
+        if not row.is_infra and row.name not in undamaged_rows
     ]
     if any(row.is_infra for row in folder.rows()):
         folder.reopen()

@@ -79,10 +79,10 @@ def _with_bounds(case: Case, scale: float | None, bounds: Mapping[str, int]) -> 
 
 
 def _changed(seat: SeatSpec, scale: float | None, bounds: Mapping[str, int]) -> SeatSpec:
-    own = {kind: seat.budget[kind] for kind in SCALED}
+    own_bounds = {kind: seat.budget[kind] for kind in SCALED}
     scaled = {
         kind.value: math.ceil(limit * scale)
-        for kind, limit in own.items()
+        for kind, limit in own_bounds.items()
         if limit is not None and scale is not None
     }
     return replace(seat, budget=seat.budget.with_limits(**{**scaled, **bounds}))

@@ -132,9 +132,9 @@ def append_whole(path: Path, lines: bytes, size: int | None = None) -> int:
         if size not in (None, before):
             raise OSError(errno.ESTALE, f"another program removed or changed {path.name}")
         try:
-            rest = memoryview(lines)
-            while rest:  # The error that cut a write short is raised by the next write.
-                rest = rest[file.write(rest) :]
+            unwritten = memoryview(lines)
+            while unwritten:  # The error that cut a write short is raised by the next write.
+                unwritten = unwritten[file.write(unwritten) :]
             os.fsync(file.fileno())
         except OSError:
             file.truncate(before)

@@ -52,15 +52,15 @@ def is_in_tree(leaf: bytes, index: int, size: int, proof: Sequence[bytes], root:
     if not 0 <= index < size:
         return False
     digest, at, last = _leaf(leaf), index, size - 1
-    rest = list(proof)
+    remaining_nodes = list(proof)
     while last:
         if at % 2 or at < last:
-            if not rest:
+            if not remaining_nodes:
                 return False
-            sibling = rest.pop(0)
+            sibling = remaining_nodes.pop(0)
             digest = _node(sibling, digest) if at % 2 else _node(digest, sibling)
         at, last = at // 2, last // 2
-    return not rest and digest == root
+    return not remaining_nodes and digest == root
 
 
 def _parents(level: Sequence[bytes]) -> list[bytes]:

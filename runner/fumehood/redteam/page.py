@@ -92,9 +92,9 @@ def interference_table(verdicts: Mapping[str, Sequence[Verdict]]) -> str:
 def _percentiles(verdict: Verdict, protocol: str) -> str:
     if verdict.interference is None:
         return "–"
-    seen = verdict.interference.attacked[protocol]
+    latencies = verdict.interference.attacked[protocol]
     quiet = verdict.interference.quiet[protocol]
-    return f"{seen.p50_ms:.1f}/{seen.p99_ms:.0f} ({quiet.p50_ms:.1f}/{quiet.p99_ms:.0f})"
+    return f"{latencies.p50_ms:.1f}/{latencies.p99_ms:.0f} ({quiet.p50_ms:.1f}/{quiet.p99_ms:.0f})"
 
 
 def _row(*cells: str) -> str:

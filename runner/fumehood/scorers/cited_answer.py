@@ -38,8 +38,12 @@ class CitedAnswer:
             for index, criterion in enumerate(gold.criteria)
             if criterion.get("op") == MENTIONS
         }
-        others = tuple(entry for entry in gold.criteria if entry.get("op") not in OPERATIONS)
-        native = NativeScorer().score(task, Gold(gold.scorer, others, gold.solvable), evidence)
+        other_criteria = tuple(
+            entry for entry in gold.criteria if entry.get("op") not in OPERATIONS
+        )
+        native = NativeScorer().score(
+            task, Gold(gold.scorer, other_criteria, gold.solvable), evidence
+        )
         checks.update(native.checks)
         has_checks = any(entry.get("op") != RELEVANT for entry in gold.criteria)
         metrics = {
@@ -84,7 +88,7 @@ def evidence_metrics(
         answer: submitted; None if there is none.
     """
     relevant_ids = set(relevant)
-    seen = seen_ids(evidence)
+    seen_documents = seen_ids(evidence)
     cited = set(citations(answer or ""))
     answers = [call.output for call in evidence.calls if call.output is not None]
     return {
@@ -93,7 +97,7 @@ def evidence_metrics(
             call.tool_name != "search" and call.failure is None for call in evidence.calls
         ),
         "answer_bytes": sum(map(json_bytes, answers)),
-        "evidence_recall": _share(seen & relevant_ids, relevant_ids),
+        "evidence_recall": _share(seen_documents & relevant_ids, relevant_ids),
         "citation_precision": _share(cited & relevant_ids, cited),
         "citation_recall": _share(cited & relevant_ids, relevant_ids),
     }

@@ -46,11 +46,11 @@ def leave_network() -> bool:
     user, group = os.getuid(), os.getgid()
     if _libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET) != 0:
         return False
-    own = Path("/proc/self")
+    process_folder = Path("/proc/self")
     with suppress(OSError):  # Without the files' names of its users it works too.
-        (own / "setgroups").write_text("deny", encoding="ascii")
-        (own / "uid_map").write_text(f"{user} {user} 1", encoding="ascii")
-        (own / "gid_map").write_text(f"{group} {group} 1", encoding="ascii")
+        (process_folder / "setgroups").write_text("deny", encoding="ascii")
+        (process_folder / "uid_map").write_text(f"{user} {user} 1", encoding="ascii")
+        (process_folder / "gid_map").write_text(f"{group} {group} 1", encoding="ascii")
     header = struct.pack("Ii", _SYS_CAPSET_VERSION, 0)
     _libc.capset(header, bytes(24))
     return True
@@ -102,8 +102,8 @@ def confine(
     _limit(limits, own_user=uid is not None)
     if _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0:
         holds.append(NO_NEW_PRIVS)
-    own = (folder,) if folder else ()
-    if restrict_files((*_python_paths(), *access.readable), (*own, *access.writable)):
+    writable_folders = (folder,) if folder else ()
+    if restrict_files((*_python_paths(), *access.readable), (*writable_folders, *access.writable)):
         holds.append(FILES)
     if program is not None:
         install_filter(program)
@@ -125,9 +125,9 @@ def _limit(limits: Limits, *, own_user: bool) -> None:
         (resource.RLIMIT_NOFILE, limits.open_files, limits.open_files),
         (resource.RLIMIT_FSIZE, limits.file_bytes, limits.file_bytes),
     ):
-        _, most = resource.getrlimit(kind)
-        if most == resource.RLIM_INFINITY:
-            most = upper
-        resource.setrlimit(kind, (min(lower, most), min(upper, most)))
+        _, hard_limit = resource.getrlimit(kind)
+        if hard_limit == resource.RLIM_INFINITY:
+            hard_limit = upper
+        resource.setrlimit(kind, (min(lower, hard_limit), min(upper, hard_limit)))
     if own_user:  # The kernel counts the processes of a user, not the children of a process.
         resource.setrlimit(resource.RLIMIT_NPROC, (limits.processes, limits.processes))

@@ -274,12 +274,12 @@ class ForkServer:
         answers: bool,
         files: Sequence[int] = (),
     ) -> Child:
-        own, theirs = socket.socketpair()
-        with theirs:
+        own_end, server_end = socket.socketpair()
+        with server_end:
             with self._lock:
                 self._last += 1
                 number = self._last
-                child = self._children[number] = Child(self, number, own)
+                child = self._children[number] = Child(self, number, own_end)
             request: JsonObject = {
                 "do": "start",
                 "number": number,
@@ -290,11 +290,11 @@ class ForkServer:
                 "access": asdict(access),
             }
             try:
-                self._send(request, theirs.fileno(), *files)
+                self._send(request, server_end.fileno(), *files)
                 child.wait_until_started()
             except InfraError:
                 self._children.pop(number, None)
-                own.close()
+                own_end.close()
                 raise
         return child
 

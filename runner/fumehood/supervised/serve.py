@@ -331,9 +331,9 @@ def _confined(
     arguments: JsonObject,
 ) -> None:
     """Close all other files, confine this process and work. ``files[0]`` is the channel."""
-    kept = sorted(files)
-    ends = [*kept, resource.getrlimit(resource.RLIMIT_NOFILE)[0]]
-    for before, after in zip([2, *kept], ends, strict=True):
+    kept_fds = sorted(files)
+    ends = [*kept_fds, resource.getrlimit(resource.RLIMIT_NOFILE)[0]]
+    for before, after in zip([2, *kept_fds], ends, strict=True):
         os.closerange(before + 1, after)
     for signal_number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(signal_number, signal.SIG_DFL)

@@ -36,7 +36,7 @@ class FetchPolicy(BaseModel):
     @classmethod
     def _are_named(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
         if "*" in patterns:
-            raise ValueError("private hosts must be named; * would open the whole local network")
+            raise ValueError("list each private host; * would allow the whole local network")
         return patterns
 
     def check(self, parts: SplitResult) -> None:

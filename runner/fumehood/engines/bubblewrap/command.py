@@ -135,9 +135,9 @@ def box_command(
     inside = [*_prlimit(limits, has_group=has_group), *command]
     if user is None:
         return [_tool("bwrap"), *_UNPRIVILEGED, *last, *first, *inside]
-    kept = ("--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
+    kept_capabilities = ("--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
     return [
-        *(_tool("bwrap"), *kept, *first, *_setpriv(user)),
+        *(_tool("bwrap"), *kept_capabilities, *first, *_setpriv(user)),
         # The box is in its control group by now, so the group is the root of what it sees.
         *(_tool("bwrap"), "--unshare-cgroup-try", *_UNPRIVILEGED, *last),
         *("--die-with-parent", "--dev-bind", "/", "/", "--"),

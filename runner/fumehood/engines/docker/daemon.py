@@ -145,11 +145,11 @@ class Daemon:
         """
 
         def look() -> bool:
-            made = datetime.fromisoformat(self.client.inspect_container(container)["Created"])
+            created = datetime.fromisoformat(self.client.inspect_container(container)["Created"])
             filters = {"container": container, "event": "kill"}
             # The API takes whole seconds, so the present second has to be over.
             until = int(time.time()) + 1
-            kills = self.client.events(since=int(made.timestamp()), until=until, filters=filters)
+            kills = self.client.events(since=int(created.timestamp()), until=until, filters=filters)
             return any(True for _ in kills)
 
         return self._ask("list the events of a container", look)

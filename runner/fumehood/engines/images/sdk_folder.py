@@ -91,12 +91,12 @@ def lay_out_sdk(folder: Path, *, python: str, machine: str) -> None:
         InfraError: pip fails.
     """
     _copy_own(folder)
-    here = (
+    this_platform = (
         f"{sys.version_info.major}.{sys.version_info.minor}",
         platform.machine(),
         platform.libc_ver()[0],
     )
-    if here == (python, machine, "glibc"):
+    if this_platform == (python, machine, "glibc"):
         _copy_libraries(folder)
     else:
         _pip_install(folder, python, machine)

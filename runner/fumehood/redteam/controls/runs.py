@@ -66,8 +66,10 @@ class ControlRuns:
                 return ControlResult(setting, ControlOutcome.NOT_POSSIBLE, str(error))
             if shown := control.shown_in(detail):
                 return ControlResult(setting, ControlOutcome.SUCCEEDED, shown)
-        seen = detail or "it had no effect"
-        return ControlResult(setting, ControlOutcome.FAILED, f"expected {control.shows!r}: {seen}")
+        observed = detail or "it had no effect"
+        return ControlResult(
+            setting, ControlOutcome.FAILED, f"expected {control.shows!r}: {observed}"
+        )
 
     def _attempt(self, attack: Attack, setting: Setting) -> str:
         """Run a control once and return what was seen."""

@@ -132,14 +132,14 @@ def _volume(
     index: dict[str, Any], chunks: Sequence[Chunk], volume: Sequence[int], at: int, mark: str
 ) -> Page:
     tasks = {task for number in volume for task in chunks[number].tasks}
-    own = _only(index, tasks)
-    own["pages"] = ["" if number in volume else None for number in range(len(chunks))]
-    own["home"] = "../report.html"
+    own_index = _only(index, tasks)
+    own_index["pages"] = ["" if number in volume else None for number in range(len(chunks))]
+    own_index["home"] = "../report.html"
     html = (
         _environment()
         .get_template("volume.html.j2")
         .render(
-            **_frame(own, {number: chunks[number] for number in volume}, mark),
+            **_frame(own_index, {number: chunks[number] for number in volume}, mark),
             title=f"Episodes, part {at}",
         )
     )
@@ -148,9 +148,9 @@ def _volume(
 
 def _only(index: dict[str, Any], tasks: set[int]) -> dict[str, Any]:
     """Return the index with the episodes of some tasks; positions do not change."""
-    kept = [at for at, task in enumerate(index["task"]) if task in tasks]
+    kept_positions = [at for at, task in enumerate(index["task"]) if task in tasks]
     columns = ("task", "agent", "trial", "score", "outcome", "calls", "wall", "failure")
-    return {**index, **{name: [index[name][at] for at in kept] for name in columns}}
+    return {**index, **{name: [index[name][at] for at in kept_positions] for name in columns}}
 
 
 def _volumes(chunks: Sequence[Chunk]) -> list[list[int]]:

@@ -98,8 +98,10 @@ class Comparison:
 
 def pair_up(first: Results, second: Results) -> Pairing:
     """Match episodes by task and trial."""
-    others = {_key(result): result for result in second}
-    matched = [(result, others[_key(result)]) for result in first if _key(result) in others]
+    second_by_key = {_key(result): result for result in second}
+    matched = [
+        (result, second_by_key[_key(result)]) for result in first if _key(result) in second_by_key
+    ]
     alike = [
         (first, second) for first, second in matched if first.task.digest == second.task.digest
     ]

@@ -51,9 +51,9 @@ def trial_rates(results: Results) -> TrialRates:
         (len(group), sum(result.success is True for result in group))
         for group in by_task(graded(results)).values()
     ]
-    most = max((trials for trials, _ in outcomes), default=0)
+    trials_max = max((trials for trials, _ in outcomes), default=0)
     any_succeeds, all_succeed = [], []
-    for k in _steps(most):
+    for k in _steps(trials_max):
         enough = [(trials, successes) for trials, successes in outcomes if trials >= k]
         any_succeeds.append(
             _rate(k, [pass_at(trials, successes, k) for trials, successes in enough])
