@@ -159,10 +159,10 @@ class Process(tuple[int, int | None]):
 
 
 def services_of(command: RunningCommand) -> list[Process]:
-    """Return the sandbox services of a run."""
-    return [
-        process for process in command.descendants() if b"fumehood.service" in process.command()
-    ]
+    """Return the sandbox services of a run, without the processes that they forked."""
+    named = [one for one in command.descendants() if b"fumehood.service" in one.command()]
+    forked = {child.pid for child in children_of(*(process.pid for process in named))}
+    return [process for process in named if process.pid not in forked]
 
 
 def children_of(*pids: int) -> list[Process]:

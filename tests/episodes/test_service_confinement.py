@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import subprocess
 import sys
 import tempfile
@@ -12,9 +13,12 @@ from pathlib import Path
 import pytest
 
 from fumehood.core.user_ids import SERVICE_UID
-from fumehood.orchestrator.service_pool import ServicePool
+from fumehood.gateway.settings import GatewaySettings, Provider
+from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
 from fumehood.wire.ports import Opened
 from fumehood_agent.session import Session
+from tests.chaos.commands import children_of
+from tests.parts.listening import listening
 from tests.parts.specs import episode_spec
 
 AS_ROOT = os.geteuid() == 0
@@ -87,6 +91,35 @@ def test_a_service_imports_nothing_from_the_current_folder(
     with ServicePool(1, inline=inline) as running:
         assert running.workers()[0].usable
     assert not (tmp_path / "ran").exists()
+
+
+@only_root
+def test_only_the_service_has_the_key_of_a_provider_in_its_memory() -> None:
+    key = f"sk-{secrets.token_hex(16)}"
+    provider = Provider(name="models", address="http://127.0.0.1:9", key=key)
+    with ServicePool(1, HttpOffer(None, GatewaySettings(providers=(provider,)))) as running:
+        service = running.workers()[0].pid
+        with listening(running.workers()[0].client, episode_spec()):
+            (fork_server,) = children_of(service)
+            episodes = children_of(fork_server.pid)
+            assert episodes
+            assert _has_in_memory(service, key)
+            assert not _has_in_memory(fork_server.pid, key)
+            assert not any(_has_in_memory(episode.pid, key) for episode in episodes)
+
+
+def _has_in_memory(pid: int, text: str) -> bool:
+    regions = [
+        [int(address, 16) for address in line.split()[0].split("-")]
+        for line in Path(f"/proc/{pid}/maps").read_text(encoding="utf-8").splitlines()
+        if line.split()[1].startswith("rw")
+    ]
+    with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+        for begin, end in regions:
+            memory.seek(begin)
+            if text.encode() in memory.read(end - begin):
+                return True
+    return False
 
 
 @only_root

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 import click
@@ -20,6 +22,8 @@ def serve(directory: Path, until_stdin_closes: bool) -> None:
     Example:
       fumehood serve /tmp/service
     """
-    from fumehood.service.serve import serve as serve_directory
+    from fumehood.orchestrator.service_pool import service_command, service_environment
 
-    serve_directory(directory, until_stdin_closes=until_stdin_closes)
+    # A new program: the service passes its memory and variables on to the processes that it forks.
+    options = () if until_stdin_closes else ("--ignore-stdin",)
+    os.execve(sys.executable, service_command(directory, options), service_environment())

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ from fumehood.engines.records import FolderRecords, SessionRecords
 from fumehood.gateway.settings import GatewaySettings, settings_to_line
 from fumehood.orchestrator.agents import NamedAgent
 from fumehood.orchestrator.stalls import Stalls
+from fumehood.supervised.fork_server import ONE_THREAD
 from fumehood.wire.control_client import ControlClient
 
 INHERITED_VARIABLES = frozenset(
@@ -120,6 +122,18 @@ class ServiceOptions:
         )
 
 
+def service_command(directory: Path, options: Sequence[str]) -> list[str]:
+    """Return the command that starts a service with sockets in ``directory``."""
+    # With -P Python imports nothing from the current folder, which may hold untrusted code.
+    return [sys.executable, "-P", "-m", "fumehood.service", str(directory), *options]
+
+
+def service_environment() -> dict[str, str]:
+    """Return the environment variables of a service."""
+    inherited = {name: text for name, text in os.environ.items() if name in INHERITED_VARIABLES}
+    return {**inherited, **ONE_THREAD}
+
+
 class ServiceWorker:
     """One service process and the connection to it."""
 
@@ -137,10 +151,9 @@ class ServiceWorker:
         options = options or ServiceOptions()
         self._directory = directory
         self._process = subprocess.Popen(
-            # With -P Python imports nothing from the current folder, which may hold untrusted code.
-            [sys.executable, "-P", "-m", "fumehood.service", str(directory), *options.arguments()],
+            service_command(directory, options.arguments()),
             stdin=subprocess.PIPE,
-            env={name: text for name, text in os.environ.items() if name in INHERITED_VARIABLES},
+            env=service_environment(),
             # Ctrl-C in the terminal is for the orchestrator, whose running episodes still need
             # services.
             start_new_session=True,
@@ -284,8 +297,9 @@ class ServicePool:
         """Delays of this process and of the services."""
         self._is_abandoned = False
         try:
-            for _ in range(workers):
-                self._slots.append(_Slot(self._start()))
+            with ThreadPoolExecutor(workers) as threads:
+                for started in [threads.submit(self._add) for _ in range(workers)]:
+                    started.result()
         except BaseException:
             self.stop()
             raise
@@ -345,6 +359,9 @@ class ServicePool:
         for slot in self._slots:
             slot.worker.stop()
         self._folders.remove(self._directory)
+
+    def _add(self) -> None:
+        self._slots.append(_Slot(self._start()))
 
     def _start(self) -> ServiceWorker:
         for _ in range(START_ATTEMPTS - 1):

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from fumehood.core.errors import InputError
-from fumehood.gateway.settings import settings_from_line
+from fumehood.gateway.settings import GatewaySettings, settings_from_line
 from fumehood.service.message_limits import message_limits
 from fumehood.service.serve import HttpSettings, serve
 
@@ -25,21 +25,29 @@ parser.add_argument(
 parser.add_argument(
     "--models", action="store_true", help="read the gateway settings from standard input"
 )
+parser.add_argument(
+    "--ignore-stdin", action="store_true", help="do not stop when standard input ends"
+)
 parser.add_argument("--limits", default="{}", help="limits of the agents' messages, as JSON")
 parser.add_argument(
     "--inline", action="store_true", help="play built-in agents here, open no episode for a box"
 )
 options = parser.parse_args()
-models = (
-    settings_from_line(os.fdopen(os.dup(0), "rb", buffering=0).readline())
-    if options.models
-    else None
-)
+
+
+def read_models() -> GatewaySettings:
+    """Read the settings with the keys, and nothing after them."""
+    return settings_from_line(os.fdopen(os.dup(0), "rb", buffering=0).readline())
+
+
+http = HttpSettings(options.helper, read_models if options.models else None)
 try:
     serve(
         options.directory,
-        until_stdin_closes=True,
-        http=HttpSettings(options.helper, models) if options.http else None,
+        until_stdin_closes=not options.ignore_stdin,
+        http=HttpSettings(options.helper, read_models if options.models else None)
+        if options.http
+        else None,
         worlds=[name for name in options.worlds.split(",") if name],
         limits=message_limits(options.limits),
         inline=options.inline,

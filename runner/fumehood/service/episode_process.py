@@ -21,8 +21,6 @@ from typing import TYPE_CHECKING
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.gateway.settings import settings_from_line
-from fumehood.harness_modes.registry import load_libraries
-from fumehood.service.confinement import import_modules_early
 from fumehood.service.hosted_episode import HostedEpisode, host_episode
 from fumehood.service.message_limits import MessageLimits, limits_from_json
 from fumehood.service.open_episode import MonotonicClock
@@ -52,26 +50,20 @@ _prepared: list[_Prepared] = []
 
 
 def prepare(arguments: JsonObject) -> None:
-    """Import everything, in the fork server.
+    """Prepare the fork server. Its owner has imported everything that episodes need.
 
     Args:
-        arguments: ``worlds`` (names), ``limits`` (of messages), ``http`` (whether seats have HTTP
-            sockets), ``helper`` (path of the program that boxes see, or None) and ``models``
-            (settings of the gateway without keys, as a line, or None).
-
-    Raises:
-        InputError: a world's library is not installed.
+        arguments: ``limits`` (of messages), ``http`` (whether seats have HTTP sockets), ``helper``
+            (path of the program that boxes see, or None) and ``models`` (settings of the gateway
+            without keys, as a line, or None).
     """
     match arguments:
         case {
-            "worlds": list(worlds),
             "limits": dict(limits),
             "http": bool(has_http),
             "helper": str() | None as helper,
             "models": str() | None as models,
         }:
-            load_libraries(map(str, worlds))
-            import_modules_early()
             bounds = limits_from_json(limits)
             http = _http(bounds, helper, models) if has_http else None
             _prepared.append(_Prepared(bounds, http))

@@ -20,6 +20,7 @@ from fumehood.gateway.settings import GatewaySettings, settings_to_line, without
 from fumehood.harness_modes.registry import readable_paths, runs_confined
 from fumehood.service.message_limits import MessageLimits
 from fumehood.supervised.fork_server import Child, ForkServer
+from fumehood.supervised.forked_server import ForkedServer
 from fumehood.supervised.frames import receive_frame, send_frame
 from fumehood.supervised.limits import Access, End, EndReason, Limits
 from fumehood.supervised.progress import Progress, read_progress
@@ -56,27 +57,26 @@ class EpisodeProcesses:
 
     def __init__(
         self,
+        server: ForkedServer,
         directory: Path,
-        worlds: Sequence[str],
         limits: MessageLimits,
         *,
         has_http: bool,
         helper: Path | None,
         models: GatewaySettings | None = None,
     ) -> None:
-        """Begin to start the fork server. The caller must have the rights of the user who started
-        this service, because each process gets its own user.
+        """Send the fork server its settings.
 
         Args:
+            server: has the rights of the user who started this service, because each process gets
+                its own user, and has imported what episodes need.
             directory: for the folders of episodes.
-            worlds: names of the worlds whose libraries are loaded.
             limits: limits of agents' messages and connections.
             has_http: whether seats have HTTP sockets.
             helper: the program that boxes see as ``bin/fumehood``; None for no program.
             models: settings of the gateway; None for no models. The keys stay here.
         """
         settings: JsonObject = {
-            "worlds": [name for name in worlds if runs_confined(name)],
             "limits": limits.to_json(),
             "http": has_http,
             "helper": str(helper) if helper else None,
@@ -91,14 +91,13 @@ class EpisodeProcesses:
             {ENTRY: f"{module}:run_episode"},
             prepare=(f"{module}:prepare", settings),
             folder=directory,
-            wait=False,
+            process=server,
         )
 
     def wait_until_ready(self) -> None:
         """Wait until the fork server can fork.
 
         Raises:
-            InputError: a library is not installed.
             InfraError: the fork server does not start.
         """
         self._server.wait_until_ready()

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from fumehood.core.user_ids import SERVICE_UID
-from fumehood.harness_modes.registry import load_libraries
-from fumehood.service.confinement import confine
+from fumehood.harness_modes.registry import load_libraries, runs_confined
+from fumehood.service.confinement import confine, import_modules_early
 from fumehood.service.forked_episode import EpisodeProcesses
 from fumehood.service.host import Host
 from fumehood.service.inline import load_builtin_agents
 from fumehood.service.message_limits import MessageLimits
 from fumehood.service.open_episode import MonotonicClock
+from fumehood.supervised.forked_server import ForkedServer
 from fumehood.wire.control_server import ControlServer
 
 if TYPE_CHECKING:
@@ -34,8 +37,9 @@ class HttpSettings:
 
     helper: Path | None = None
     """Program that boxes see beside their sockets, as ``bin/fumehood``."""
-    models: GatewaySettings | None = None
-    """Settings of the gateway; None for no models."""
+    read_models: Callable[[], GatewaySettings] | None = None
+    """Reads the settings of the gateway with the keys; None for no models. Called when the fork
+    server exists, which must not have the keys."""
 
 
 def serve(
@@ -63,9 +67,22 @@ def serve(
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     # A client may have another working directory.
     directory = directory.resolve()
-    processes = None if inline else _processes(directory, http, worlds, bounds)
-    http_sockets = _http_sockets(http, bounds) if http else None
-    load_libraries(worlds)
+    processes, models = None, None
+    if not inline:
+        _import(worlds, has_http=http is not None)
+        server = ForkedServer()
+        models = http.read_models() if http and http.read_models else None
+        processes = EpisodeProcesses(
+            server,
+            directory,
+            bounds,
+            has_http=http is not None,
+            helper=http.helper if http else None,
+            models=models,
+        )
+    http_sockets = _http_sockets(http.helper, models, bounds) if http else None
+    # Some start a process, so they are not loaded before the fork server is forked.
+    load_libraries(name for name in worlds if inline or not runs_confined(name))
     if inline:
         load_builtin_agents()
     confine(directory)
@@ -75,12 +92,12 @@ def serve(
         processes.wait_until_ready()
     if http_sockets is not None:
         http_sockets.start()
-        if processes is not None and http is not None and http.models is not None:
+        if processes is not None and models is not None:
             processes.serve_broker = http_sockets.serve_broker
     host = Host(
         directory, MonotonicClock(), bounds, http_sockets, processes=processes, inline=inline
     )
-    server = ControlServer(host, str(directory / CONTROL_SOCKET))
+    control = ControlServer(host, str(directory / CONTROL_SOCKET))
     stop = Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
@@ -88,7 +105,7 @@ def serve(
         Thread(target=_wait_for_end_of_stdin, args=(stop,), daemon=True).start()
     stop.wait()
     # First, so that the clients of open episodes see a broken stream and not a regular end.
-    server.stop()
+    control.stop()
     host.close()
     if processes is not None:
         processes.stop()
@@ -96,27 +113,23 @@ def serve(
         http_sockets.stop()
 
 
-def _processes(
-    directory: Path, http: HttpSettings | None, worlds: Sequence[str], limits: MessageLimits
-) -> EpisodeProcesses:
-    """Begin to start the fork server for episodes, while this process has its rights."""
-    return EpisodeProcesses(
-        directory,
-        worlds,
-        limits,
-        has_http=http is not None,
-        helper=http.helper if http else None,
-        models=http.models if http else None,
-    )
+def _import(worlds: Sequence[str], *, has_http: bool) -> None:
+    """Import everything that episodes need, once for this process and its fork server."""
+    gc.disable()  # A collection has nothing to release, and takes a tenth of the time.
+    import_modules_early()
+    load_libraries(name for name in worlds if runs_confined(name))
+    if has_http:  # These libraries take longer than all others.
+        import_module("fumehood.service.http_sockets")
+    gc.enable()
 
 
-def _http_sockets(http: HttpSettings, limits: MessageLimits) -> HttpSockets:
-    # A service without HTTP starts in half the time. Later this process may no longer read the
-    # modules.
+def _http_sockets(
+    helper: Path | None, models: GatewaySettings | None, limits: MessageLimits
+) -> HttpSockets:
     from fumehood.service.http_sockets import HttpSockets
     from fumehood.wire.http.listener import HttpLimits
 
-    return HttpSockets(http.helper, http.models, HttpLimits(**limits.http))
+    return HttpSockets(helper, models, HttpLimits(**limits.http))
 
 
 def _wait_for_end_of_stdin(stop: Event) -> None:

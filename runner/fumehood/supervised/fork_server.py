@@ -21,6 +21,7 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from threading import Event, Lock, Thread
+from typing import Protocol
 
 from fumehood.core.errors import InfraError, InputError
 from fumehood.core.json_values import JsonObject
@@ -32,8 +33,8 @@ PASSED_VARIABLES = frozenset(
     | {"PYTHONHASHSEED", "PYTHONPATH", "PYTHONWARNINGS", "TZ", "VIRTUAL_ENV"}
 )
 """Environment variables that a fork server gets. Others, such as API keys, stay in this process."""
-_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "GRPC_ENABLE_FORK_SUPPORT": "0"}
-"""A process with several threads cannot fork safely."""
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "GRPC_ENABLE_FORK_SUPPORT": "0"}
+"""Environment variables of a process that forks. With several threads it could not do so safely."""
 READY_TIMEOUT_S = 120.0
 """Time for the imports."""
 START_TIMEOUT_S = 30.0
@@ -106,6 +107,42 @@ class Child:
             raise InfraError(f"no process could be forked: {self._refusal or 'the server ended'}")
 
 
+class ServerProcess(Protocol):
+    """A process that was forked from this one and waits for the settings of a fork server."""
+
+    control: socket.socket
+    pid: int
+
+    def poll(self) -> int | None:
+        """Return None while the process runs."""
+        ...
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end; raise ``TimeoutExpired`` after ``timeout`` seconds."""
+        ...
+
+    def kill(self) -> None:
+        """Kill the process."""
+        ...
+
+
+class _NewInterpreter(subprocess.Popen[bytes]):
+    """The process of a fork server that imports everything itself."""
+
+    def __init__(self) -> None:
+        self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            super().__init__(
+                [*(sys.executable, "-P", "-m", "fumehood.supervised.serve"), str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                env={
+                    **{name: os.environ[name] for name in PASSED_VARIABLES & os.environ.keys()},
+                    **ONE_THREAD,
+                },
+            )
+
+
 class ForkServer:
     """One fork server and the connection to it."""
 
@@ -116,7 +153,7 @@ class ForkServer:
         modules: Sequence[str] = (),
         prepare: tuple[str, JsonObject] | None = None,
         folder: Path | None = None,
-        wait: bool = True,
+        process: ServerProcess | None = None,
     ) -> None:
         """Start the server, which imports everything once.
 
@@ -126,8 +163,8 @@ class ForkServer:
             prepare: a function, as ``module:function``, and its argument; called once in the
                 server, so that every process starts with its effects. It must start no thread.
             folder: where the own folders of processes are created; None for no such folders.
-            wait: wait until it is ready; otherwise the caller calls ``wait_until_ready``, and no
-                thread is started before.
+            process: becomes the server; None for a new interpreter. With a process, the caller
+                calls ``wait_until_ready``, and no thread is started before.
 
         Raises:
             InputError: ``prepare`` raised it.
@@ -136,20 +173,8 @@ class ForkServer:
         self._lock = Lock()
         self._children: dict[int, Child] = {}
         self._last = 0
-        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            self._process = subprocess.Popen(
-                [
-                    *(sys.executable, "-P", "-m", "fumehood.supervised.serve"),
-                    str(theirs.fileno()),
-                ],
-                stdin=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
-                env={
-                    **{name: os.environ[name] for name in PASSED_VARIABLES & os.environ.keys()},
-                    **_ONE_THREAD,
-                },
-            )
+        self._process: ServerProcess = process or _NewInterpreter()
+        self._control = self._process.control
         settings = {
             "entries": dict(entries),
             "modules": list(modules),
@@ -160,7 +185,7 @@ class ForkServer:
         self.holds: tuple[str, ...] = ()
         """The parts of the confinement that hold on this machine, such as ``network``."""
         self._reader = Thread(target=self._read, name="fork-server", daemon=True)
-        if wait:
+        if process is None:
             self.wait_until_ready()
 
     def wait_until_ready(self) -> None:

@@ -198,7 +198,7 @@ class _Server:
         folder = self._create_folder(lease) if access.folder else None
         pid = os.fork()
         if pid == 0:
-            _run_child(
+            run_child(
                 lambda: _confined(
                     files,
                     lambda: confine(
@@ -309,7 +309,7 @@ def _end_of(child: _Running, status: int, usage: resource.struct_rusage) -> End:
     return End(EndReason.SIGNAL, signal_number, cpu_s, peak_bytes)
 
 
-def _run_child(work: Callable[[], None]) -> NoReturn:
+def run_child(work: Callable[[], None]) -> NoReturn:
     """Run ``work`` and end this process in every case."""
     status = FAILED_STATUS
     try:
