@@ -25,15 +25,16 @@ from fumehood.service.hosted_episode import HostedEpisode, host_episode
 from fumehood.service.message_limits import MessageLimits, limits_from_json
 from fumehood.service.open_episode import MonotonicClock
 from fumehood.supervised.frames import receive_frame, send_frame
+from fumehood.supervised.stalls import INTERVAL_NS, StopMeter
 from fumehood.wire.episode_channel import close_from_bytes, message_to_bytes, opening_from_bytes
 from fumehood.wire.ports import SpecRejected
+from fumehood.wire.tool_server import start_grpc
 
 if TYPE_CHECKING:
     from fumehood.service.http_sockets import HttpSockets
 
 CALL_CPU_S = 10
 """Processor time for which one call may hold the interpreter's lock."""
-_RENEWAL_S = 2.0
 REPLY_S = 0.5
 """Time for the replies in progress after the world has failed."""
 
@@ -92,19 +93,22 @@ def run_episode(channel: socket.socket, arguments: JsonObject) -> None:
         arguments: ``folder``, for the sockets; ``files``, whose first number is the connection to
             the broker of model requests, if there are models.
     """
-    opening = receive_frame(channel)
-    if opening is None:
-        return
     folder = Path(str(arguments["folder"]))
     # The sockets of seats must be reachable for the boxes' users.
     os.umask(0o022)
+    start_grpc()
+    _start_http(arguments.get("files"))
+    opening = receive_frame(channel)
+    if opening is None:
+        return
+    meter = StopMeter()
     try:
-        hosted = _open(opening, folder, arguments.get("files"))
+        hosted = _open(opening, folder, meter)
     except SpecError as error:
         send_frame(channel, message_to_bytes(SpecRejected(error.field, error.reason)))
         return
     _limit_call()
-    Thread(target=_follow_service, args=(channel, hosted), daemon=True).start()
+    Thread(target=_follow_service, args=(channel, hosted, meter), daemon=True).start()
     with suppress(BrokenPipeError, ConnectionResetError):  # The service abandons the episode.
         for message in hosted.messages():
             send_frame(channel, message_to_bytes(message))
@@ -113,41 +117,51 @@ def run_episode(channel: socket.socket, arguments: JsonObject) -> None:
                 hosted.finish_replies(REPLY_S)
 
 
-def _open(opening: bytes, folder: Path, files: Json) -> HostedEpisode:
+def _start_http(files: Json) -> None:
+    http = _prepared[-1].http
+    if http is None:
+        return
+    match files:
+        case [int(broker)]:
+            http.start(socket.socket(fileno=broker))
+        case _:
+            http.start()
+
+
+def _open(opening: bytes, folder: Path, meter: StopMeter) -> HostedEpisode:
     spec, exchanges = opening_from_bytes(opening)
     prepared = _prepared[-1]
-    if prepared.http is not None:
-        match files:
-            case [int(broker)]:
-                prepared.http.start(socket.socket(fileno=broker))
-            case _:
-                prepared.http.start()
     return host_episode(
         spec,
         folder,
-        MonotonicClock(),
+        MonotonicClock(meter),
         prepared.limits,
         http=prepared.http,
         exchanges=exchanges,
     )
 
 
-def _follow_service(channel: socket.socket, hosted: HostedEpisode) -> None:
-    """Close the episode on request; end this process if the service is gone."""
+def _follow_service(channel: socket.socket, hosted: HostedEpisode, meter: StopMeter) -> None:
+    """Close the episode on request; end this process if the service is gone.
+
+    Meanwhile measure stops, and move the limit of the processor time on.
+    """
     poll = select.poll()
     poll.register(channel, select.POLLIN)
     while True:
         _limit_call()
-        if poll.poll(_RENEWAL_S * 1000):
-            try:
-                frame = receive_frame(channel)
-            except OSError:
-                frame = None
-            if frame is None and channel.fileno() == -1:
-                return  # This process has ended its work and closed the socket.
-            if frame is None:
-                os._exit(0)
-            hosted.close(timed_out=close_from_bytes(frame))
+        if not poll.poll(INTERVAL_NS / 1e6):
+            meter.beat()
+            continue
+        try:
+            frame = receive_frame(channel)
+        except OSError:
+            frame = None
+        if frame is None and channel.fileno() == -1:
+            return  # This process has ended its work and closed the socket.
+        if frame is None:
+            os._exit(0)
+        hosted.close(timed_out=close_from_bytes(frame))
 
 
 def _limit_call() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -36,6 +36,9 @@ from fumehood.wire.ports import (
 )
 
 ENTRY = "episode"
+SPARES = 2
+"""Processes that wait for the specification of an episode. Starting one takes longer than opening
+an episode in it."""
 MEMORY_BYTES_MAX = 1536 << 20
 """Private memory of one episode's process, with what it shares with the fork server."""
 CPU_S_MAX = 3600
@@ -83,10 +86,10 @@ class EpisodeProcesses:
             "models": settings_to_line(without_keys(models)) if models else None,
         }
         module = "fumehood.service.episode_process"
-        self._has_models = models is not None
         self._trace_bytes_max = limits.seat.trace_bytes + TRACE_SPARE_BYTES
-        self.serve_broker: Callable[[socket.socket], None] | None = None
-        """Sends the model requests of a process. Set before the first episode with models."""
+        self._spares = deque[tuple[Access, Child]]()
+        """Each with what it may reach."""
+        self._serve_broker: Callable[[socket.socket], None] | None = None
         self._server = ForkServer(
             {ENTRY: f"{module}:run_episode"},
             prepare=(f"{module}:prepare", settings),
@@ -94,13 +97,18 @@ class EpisodeProcesses:
             process=server,
         )
 
-    def wait_until_ready(self) -> None:
-        """Wait until the fork server can fork.
+    def start(self, serve_broker: Callable[[socket.socket], None] | None = None) -> None:
+        """Wait until the fork server can fork, and prepare the first processes.
+
+        Args:
+            serve_broker: sends the model requests of a process; None for no models.
 
         Raises:
             InfraError: the fork server does not start.
         """
+        self._serve_broker = serve_broker
         self._server.wait_until_ready()
+        self._prepare(Access(folder=True))
 
     @property
     def holds(self) -> tuple[str, ...]:
@@ -130,19 +138,44 @@ class EpisodeProcesses:
         """
         opening = opening_to_bytes(spec, exchanges)
         access = Access(folder=True, readable=readable_paths(spec.data_source))
-        limits = Limits(memory_bytes=MEMORY_BYTES_MAX, cpu_s=CPU_S_MAX, open_files=1024)
-        with ExitStack() as stack:
-            files = []
-            if self._has_models and self.serve_broker is not None:
-                broker_end, process_end = socket.socketpair()
-                files.append(stack.enter_context(process_end).fileno())
-                self.serve_broker(broker_end)
-            child = self._server.start(ENTRY, {}, limits, access, files)
+        child = self._take(access)
         try:
             return ForkedEpisode(spec, child, opening, on_over, self._trace_bytes_max)
         except BaseException:
             release(child)
             raise
+        finally:
+            # The next episode probably has the same data source.
+            self._prepare(access)
+
+    def _take(self, access: Access) -> Child:
+        """Return a process for an episode, if possible one that is prepared."""
+        with suppress(IndexError):
+            while True:
+                prepared_for, child = self._spares.popleft()
+                if prepared_for == access and child.wait(0) is None:
+                    with suppress(InfraError):
+                        child.wait_until_started()
+                        return child
+                release(child)
+        child = self._fork(access)
+        child.wait_until_started()
+        return child
+
+    def _prepare(self, access: Access) -> None:
+        with suppress(InfraError):
+            while len(self._spares) < SPARES:
+                self._spares.append((access, self._fork(access)))
+
+    def _fork(self, access: Access) -> Child:
+        limits = Limits(memory_bytes=MEMORY_BYTES_MAX, cpu_s=CPU_S_MAX, open_files=1024)
+        with ExitStack() as stack:
+            files = []
+            if self._serve_broker is not None:
+                broker_end, process_end = socket.socketpair()
+                files.append(stack.enter_context(process_end).fileno())
+                self._serve_broker(broker_end)
+            return self._server.start(ENTRY, {}, limits, access, files, wait=False)
 
     def stop(self) -> None:
         """End every process and the fork server."""

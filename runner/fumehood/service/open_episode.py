@@ -12,15 +12,16 @@ from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.trace import Recorder
 from fumehood.harness_modes.registry import HARNESS_MODES
 from fumehood.service.seat_endpoint import SeatEndpoint, SeatLimits
-from fumehood.supervised.stalls import stop_meter
+from fumehood.supervised.stalls import StopMeter, stop_meter
 from fumehood.wire.ports import SpecRejected
 
 
 class MonotonicClock:
     """The monotonic clock of the host. Stops of this process are left out."""
 
-    def __init__(self) -> None:
-        self._meter = stop_meter()
+    def __init__(self, meter: StopMeter | None = None) -> None:
+        """Measure the stops with ``meter``; None for the one of this process."""
+        self._meter = meter or stop_meter()
 
     def now_ns(self) -> int:
         """Return nanoseconds since an arbitrary moment, without those of stops."""

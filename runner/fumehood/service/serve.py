@@ -88,12 +88,10 @@ def serve(
     confine(directory)
     # The process of an episode has another user, who enters the episode's folder.
     directory.chmod(0o711 if processes and os.getuid() == SERVICE_UID else 0o700)
-    if processes is not None:
-        processes.wait_until_ready()
     if http_sockets is not None:
         http_sockets.start()
-        if processes is not None and models is not None:
-            processes.serve_broker = http_sockets.serve_broker
+    if processes is not None:
+        processes.start(http_sockets.serve_broker if http_sockets and models else None)
     host = Host(
         directory, MonotonicClock(), bounds, http_sockets, processes=processes, inline=inline
     )

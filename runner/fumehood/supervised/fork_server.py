@@ -102,8 +102,11 @@ class Child:
             InfraError: it could not be forked.
         """
         if not self._started.wait(START_TIMEOUT_S):
+            self._server.forget(self._number)
+            self.channel.close()
             raise InfraError(f"the fork server does not answer within {START_TIMEOUT_S:.0f} s")
         if self.pid == 0:
+            self.channel.close()
             raise InfraError(f"no process could be forked: {self._refusal or 'the server ended'}")
 
 
@@ -215,6 +218,8 @@ class ForkServer:
         limits: Limits,
         access: Access | None = None,
         files: Sequence[int] = (),
+        *,
+        wait: bool = True,
     ) -> Child:
         """Fork a process that runs ``entry(channel, arguments)``.
 
@@ -226,11 +231,17 @@ class ForkServer:
             access: what it may reach; None for nothing but Python's files.
             files: further descriptors, at most three. The process gets their numbers there as the
                 argument ``files``.
+            wait: wait until the process exists; otherwise the caller calls ``wait_until_started``.
 
         Raises:
             InfraError: no process can be forked.
         """
-        return self._start(entry, arguments, limits, access or Access(), answers=False, files=files)
+        child = self._request(
+            entry, arguments, limits, access or Access(), answers=False, files=files
+        )
+        if wait:
+            child.wait_until_started()
+        return child
 
     def ask(
         self, entry: str, question: JsonObject, limits: Limits, access: Access | None = None
@@ -249,7 +260,8 @@ class ForkServer:
         Raises:
             InfraError: no process can be forked, or the server has ended or does not answer.
         """
-        child = self._start(entry, {}, limits, access or Access(), answers=True)
+        child = self._request(entry, {}, limits, access or Access(), answers=True)
+        child.wait_until_started()
         with child.channel as channel:
             patience_s = None if limits.deadline_s is None else limits.deadline_s + MARGIN_S
             channel.settimeout(patience_s)
@@ -270,6 +282,10 @@ class ForkServer:
             raise InfraError("the fork server has ended")
         return replace(end, detail=str(reply["failed"])) if reply else end
 
+    def forget(self, number: int) -> None:
+        """Kill a process that has not started yet, as soon as it has."""
+        self._children.pop(number, None)
+
     def kill(self, number: int) -> None:
         """Kill a process by its number at this server."""
         self._send({"do": "kill", "number": number})
@@ -289,7 +305,7 @@ class ForkServer:
             self._reader.join(STOP_TIMEOUT_S)
         self._control.close()
 
-    def _start(
+    def _request(
         self,
         entry: str,
         arguments: JsonObject,
@@ -316,7 +332,6 @@ class ForkServer:
             }
             try:
                 self._send(request, server_end.fileno(), *files)
-                child.wait_until_started()
             except InfraError:
                 self._children.pop(number, None)
                 own_end.close()

@@ -27,7 +27,8 @@ class StopMeter:
         now_ns: Callable[[], int] = time.monotonic_ns,
         busy_ns: Callable[[], int] | None = None,
     ) -> None:
-        """Begin the measurement; :meth:`start` starts the thread that repeats it.
+        """Begin to measure. :meth:`start` starts a thread that calls :meth:`beat`; without it the
+        caller does so, at the interval.
 
         Args:
             now_ns: the clock.
@@ -69,13 +70,9 @@ class StopMeter:
             self.beat()
 
 
-def stop_meter() -> StopMeter:
-    """Return the meter of this process; a forked process gets a new one."""
-    return _meter_of(os.getpid())
-
-
 @cache
-def _meter_of(process_id: int) -> StopMeter:
+def stop_meter() -> StopMeter:
+    """Return the meter of this process, which measures regularly. Not for a forked process."""
     return StopMeter().start()
 
 

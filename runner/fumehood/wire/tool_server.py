@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeVar
 
 import grpc
@@ -81,6 +82,12 @@ class ToolServer:
             grace_s: how long replies in progress may take, seconds; None closes at once.
         """
         self._server.stop(grace_s).wait(STOP_TIMEOUT_S)
+
+
+@cache
+def start_grpc() -> grpc.Server:
+    """Start the threads of gRPC in this process, so that the first server starts at once."""
+    return grpc.server(ThreadPoolExecutor(1))
 
 
 class _ToolService:
