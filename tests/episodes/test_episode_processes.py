@@ -19,8 +19,10 @@ from fumehood.core.outcome import AgentCrashed, Finished
 from fumehood.core.trace import BrokenTrace, verify_chain
 from fumehood.core.user_ids import EPISODE_UIDS
 from fumehood.orchestrator.service_pool import ServicePool
+from fumehood.service.forked_episode import SPARES
 from fumehood_agent.errors import FumehoodError
 from fumehood_agent.session import Session
+from tests.chaos.commands import children_of
 from tests.parts.listening import Listened, listening, wait_until
 from tests.parts.specs import episode_spec
 
@@ -96,7 +98,37 @@ def test_an_episode_uses_few_threads(pool: ServicePool) -> None:
         pid, _ = _process(episode)
         with Session(Path(episode.directory) / "grpc.sock") as session:
             session.call("get_account", {"id": "ax1"})
-            assert len(os.listdir(f"/proc/{pid}/task")) <= 12
+            assert len(os.listdir(f"/proc/{pid}/task")) <= 10
+
+
+def test_the_fork_server_has_one_thread_and_no_file_of_grpc(pool: ServicePool) -> None:
+    with pool.lease() as client, listening(client, episode_spec()):
+        (fork_server,) = children_of(pool.workers()[0].pid)
+        own = Path(f"/proc/{fork_server.pid}")
+        assert len(os.listdir(own / "task")) == 1
+        files = {os.readlink(file) for file in (own / "fd").iterdir()}
+    assert not {file for file in files if "epoll" in file or "eventfd" in file}
+
+
+def test_an_episode_gets_a_process_that_existed_before(pool: ServicePool) -> None:
+    (fork_server,) = children_of(pool.workers()[0].pid)
+    for number in range(4):
+        assert wait_until(lambda: len(children_of(fork_server.pid)) == SPARES)
+        prepared = {process.pid for process in children_of(fork_server.pid)}
+        spec = episode_spec(episode_id=f"prepared{number}")
+        with pool.lease() as client, listening(client, spec) as episode:
+            assert _process(episode)[0] in prepared
+            episode.close()
+
+
+def test_an_episode_can_do_without_a_prepared_process(pool: ServicePool) -> None:
+    (fork_server,) = children_of(pool.workers()[0].pid)
+    assert wait_until(lambda: len(children_of(fork_server.pid)) == SPARES)
+    for process in children_of(fork_server.pid):
+        process.kill()
+    assert wait_until(lambda: not children_of(fork_server.pid))
+    with pool.lease() as client, listening(client, episode_spec()) as episode:
+        _finish(episode)
 
 
 @needs_bfcl

@@ -11,15 +11,16 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from threading import Event, Lock, Thread
 
 from fumehood.supervised.stalls import StopMeter
 
 TICK_S = 0.2
+TICK_S_MIN = 0.05
+"""The end of an episode measures, too, but not more often than this."""
 LATE_S_MIN = 0.005
 """Smaller delays are not counted."""
-STOPPED_STATES = frozenset("Tt")
+STOPPED_STATES = ([b"T"], [b"t"])
 """Stopped by a signal or by a tracer. Source: proc(5), /proc/PID/stat."""
 
 
@@ -65,6 +66,8 @@ class Stalls:
     def _tick(self) -> None:
         with self._lock:
             now = time.monotonic()
+            if now - self._last < TICK_S_MIN:
+                return
             passed_s, self._last = now - self._last, now
             late_s = passed_s - TICK_S
             self._late_s += late_s if late_s > LATE_S_MIN else 0.0
@@ -72,26 +75,27 @@ class Stalls:
                 self._services_stopped_s += min(passed_s, TICK_S)
 
 
-def _tree(process_id: int) -> Iterator[int]:
-    """Yield a process and all its descendants."""
+def _tree(process_id: int, generations: int = 2) -> Iterator[int]:
+    """Yield a process and its descendants. Those of its fork server have no children."""
     yield process_id
     tasks = f"/proc/{process_id}/task"
     try:
-        threads = os.listdir(tasks)
+        threads = os.listdir(tasks) if generations else []
     except OSError:
         return  # The process has ended.
     for thread in threads:
-        try:
-            children = Path(tasks, thread, "children").read_text(encoding="ascii").split()
-        except OSError:
-            continue  # The thread has ended.
-        for child in children:
-            yield from _tree(int(child))
+        for child in _read(f"{tasks}/{thread}/children").split():
+            yield from _tree(int(child), generations - 1)
 
 
 def _is_stopped(process_id: int) -> bool:
+    state = _read(f"/proc/{process_id}/stat").rpartition(b")")[2].split()[:1]
+    return state in STOPPED_STATES
+
+
+def _read(path: str) -> bytes:
     try:
-        stat = Path(f"/proc/{process_id}/stat").read_text(encoding="utf-8", errors="replace")
+        with open(path, "rb", buffering=0) as file:
+            return file.read()
     except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[0] in STOPPED_STATES
+        return b""  # The process or thread has ended.

@@ -28,11 +28,12 @@ from fumehood.supervised.frames import receive_frame, send_frame
 from fumehood.supervised.stalls import INTERVAL_NS, StopMeter
 from fumehood.wire.episode_channel import close_from_bytes, message_to_bytes, opening_from_bytes
 from fumehood.wire.ports import SpecRejected
-from fumehood.wire.tool_server import start_grpc
+from fumehood.wire.tool_server import start_grpc, warm_up
 
 if TYPE_CHECKING:
     from fumehood.service.http_sockets import HttpSockets
 
+WARM_UP_SOCKET = "warm_up.sock"
 CALL_CPU_S = 10
 """Processor time for which one call may hold the interpreter's lock."""
 REPLY_S = 0.5
@@ -54,18 +55,20 @@ def prepare(arguments: JsonObject) -> None:
     """Prepare the fork server. Its owner has imported everything that episodes need.
 
     Args:
-        arguments: ``limits`` (of messages), ``http`` (whether seats have HTTP sockets), ``helper``
-            (path of the program that boxes see, or None) and ``models`` (settings of the gateway
-            without keys, as a line, or None).
+        arguments: ``folder`` (of the service), ``limits`` (of messages), ``http`` (whether seats
+            have HTTP sockets), ``helper`` (path of the program that boxes see, or None) and
+            ``models`` (settings of the gateway without keys, as a line, or None).
     """
     match arguments:
         case {
+            "folder": str(folder),
             "limits": dict(limits),
             "http": bool(has_http),
             "helper": str() | None as helper,
             "models": str() | None as models,
         }:
             bounds = limits_from_json(limits)
+            warm_up(f"{folder}/{WARM_UP_SOCKET}")
             http = _http(bounds, helper, models) if has_http else None
             _prepared.append(_Prepared(bounds, http))
         case _:

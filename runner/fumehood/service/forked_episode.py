@@ -80,6 +80,7 @@ class EpisodeProcesses:
             models: settings of the gateway; None for no models. The keys stay here.
         """
         settings: JsonObject = {
+            "folder": str(directory),
             "limits": limits.to_json(),
             "http": has_http,
             "helper": str(helper) if helper else None,

@@ -96,11 +96,13 @@ class HostedEpisode:
             self._on_over(self)
 
     def finish_replies(self, timeout_s: float) -> None:
-        """Stop the gRPC servers when they have sent the replies in progress.
+        """Let the servers of each seat send the replies in progress.
 
         Args:
-            timeout_s: how long that may take, seconds.
+            timeout_s: how long each server may take, seconds.
         """
+        for listener in self._http_listeners.values():
+            listener.finish_replies(timeout_s)
         for server in self._tool_servers.values():
             server.stop(timeout_s)
 

@@ -146,6 +146,11 @@ class HttpListener:
             raise
         loop.soon(self._watch)
 
+    def finish_replies(self, timeout_s: float) -> None:
+        """Wait until the requests that have arrived are answered, for at most ``timeout_s``."""
+        with suppress(TimeoutError):
+            self._thread.wait_for(self._finish_replies(), timeout_s)
+
     def stop(self) -> None:
         """Close all connections and wait until they are closed."""
         with suppress(TimeoutError):
@@ -209,6 +214,9 @@ class HttpListener:
             if made.done():
                 raise
             made.set_exception(error)
+
+    async def _finish_replies(self) -> None:
+        await asyncio.gather(*self._state.tasks, return_exceptions=True)
 
     async def _stop(self) -> None:
         if self._socket.fileno() >= 0:
