@@ -119,6 +119,7 @@ def doctor(
       fumehood doctor
       fumehood doctor --probe docker/runsc --attack egress
     """
+    _require_effect(orphans=orphans, probed=bool(probed), runtime=runtime, attack=attack, page=page)
     if orphans:
         return int(report_orphans(dry_run=True, images=False, as_json=as_json) > 0)
     if probed:
@@ -151,6 +152,22 @@ def _engines(runtime: str | None) -> Iterator[tuple[str, str | None]]:
                 (name, other) for other in sorted({*engine.sandboxed_runtimes(), *requested})
             )
         engine.close()
+
+
+def _require_effect(
+    *, orphans: bool, probed: bool, runtime: str | None, attack: tuple[str, ...], page: Path | None
+) -> None:
+    """Reject options without effect.
+
+    Raises:
+        InputError: names the options.
+    """
+    if orphans and probed:
+        raise InputError("--orphans and --probe exclude each other: run the command twice")
+    if (attack or page) and not probed:
+        raise InputError("--attack and --page need --probe ENGINE")
+    if runtime and (orphans or probed):
+        raise InputError("remove --runtime; --probe docker/RUNTIME probes a runtime")
 
 
 def _examine(name: str, runtime: str | None) -> _Finding:

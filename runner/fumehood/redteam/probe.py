@@ -343,7 +343,7 @@ class Probe:
         try:
             resident_bytes, descriptors = self._resources()
         except InfraError as error:
-            yield f"the service does not answer: {error}"
+            yield str(error)
             return
         if resident_bytes - before[0] > GROWTH_BYTES_MAX:
             yield f"the service grew by {(resident_bytes - before[0]) // MIB} MiB"

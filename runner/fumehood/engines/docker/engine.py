@@ -306,7 +306,10 @@ class DockerEngine:
     def _image(self, reference: str) -> Image:
         details = self._daemon.image(reference)
         if details is None:
-            raise InputError(f"there is no image {reference!r} here; pull or build it")
+            raise InputError(
+                f"no built-in agent and no local image is called {reference!r}; "
+                "see fumehood list, or pull or build the image"
+            )
         config = details["Config"]
         command = (*(config.get("Entrypoint") or ()), *(config.get("Cmd") or ()))
         scratch = scratch_folders(reference, config.get("Volumes") or ())
