@@ -134,7 +134,8 @@ class Seat:
             actual: units as the provider reported them, even beyond the reservation and the budget.
         """
         self.ledger.settle(reservation, actual)
-        self._recorder.record(replace(event, spent={**units_by_name(actual)}))
+        spent: JsonObject = {**units_by_name(actual)}
+        self._recorder.record(replace(event, spent=spent), event.duration_ns)
 
     def receive(self, text: str) -> None:
         """Begin a turn with a message of another seat or of the turn policy."""

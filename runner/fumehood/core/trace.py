@@ -33,8 +33,15 @@ class ModelCalled:
     """HTTP status code."""
     response: str
     """Hex SHA-256 of the part of the response body that the agent received."""
+    finish_reason: str = ""
+    """``stop``, ``length``, ``tool_calls``, ``content_filter``, ``context_overflow``,
+    ``malformed_call`` or ``other``; empty if the response does not state it."""
+    reported: JsonObject = field(default_factory=dict)
+    """Tokens as the provider reported them: ``input``, ``output``, ``cached``, ``reasoning``."""
     spent: JsonObject = field(default_factory=dict)
     """Units that were charged, by name of the budget kind."""
+    duration_ns: int = 0
+    """From its admission to the end of the response. Part of the record, not of the event."""
 
     def to_json(self) -> JsonObject:
         """Return the event."""
@@ -45,6 +52,8 @@ class ModelCalled:
             "request": self.request,
             "status": self.status,
             "response": self.response,
+            "finish_reason": self.finish_reason,
+            "reported": self.reported,
             "spent": self.spent,
         }
 

@@ -1,13 +1,15 @@
 """The fields that a model request may have, per dialect.
 
-Sources: the references of OpenAI's chat completions and responses and of Anthropic's messages, and
-the fields that their Python and TypeScript clients send. A field is allowed if it can only change
-the text of the response. Everything that makes a provider open a connection, run code, keep data
-or change its price is a :class:`Capability`. A field that is not listed is refused by its name.
+Sources: the references of OpenAI's chat completions, responses and embeddings, of Anthropic's
+messages and of Google's generateContent, and the fields that their clients send. A field is allowed
+if it can only change the text of the response. Everything that makes a provider open a connection,
+run code, keep data or change its price is a :class:`Capability`. A field that is not listed is
+refused by its name.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
@@ -379,10 +381,106 @@ _MESSAGES = fields(
     }
 )
 
+# Google's generateContent. Its parser accepts names in camel case and in snake case, and Google's
+# client mixes them. Fields that bound the response have one name, so that both are never given.
+
+
+def _both(rules: Mapping[str, Rule]) -> Rule:
+    snake = {re.sub("([A-Z])", r"_\1", name).lower(): rule for name, rule in rules.items()}
+    return fields({**snake, **rules})
+
+
+_GEMINI_DATA = media(_both(_same("mimeType data displayName", scalar)))
+_GEMINI_FILE = needs(Capability.FILE_URL)
+_GEMINI_PART = _both(
+    {
+        **_same("text thought thoughtSignature", scalar),
+        "inlineData": _GEMINI_DATA,
+        "fileData": _GEMINI_FILE,
+        "functionCall": _both({**_same("id name", scalar), "args": anything}),
+        "functionResponse": _both(
+            {
+                **_same("id name willContinue scheduling", scalar),
+                "response": anything,
+                "parts": items(_both({"inlineData": _GEMINI_DATA, "fileData": _GEMINI_FILE})),
+            }
+        ),
+        **_same("executableCode codeExecutionResult", needs(Capability.CODE_INTERPRETER)),
+        **_same("mediaResolution videoMetadata", scalars),
+    }
+)
+_GEMINI_CONTENT = _both({"role": scalar, "parts": items(_GEMINI_PART)})
+_GEMINI_FUNCTION = _both(
+    {
+        **_same("name description behavior", scalar),
+        **_same("parameters parametersJsonSchema response responseJsonSchema", anything),
+    }
+)
+_GEMINI_TOOL = _both(
+    {
+        "functionDeclarations": items(_GEMINI_FUNCTION),
+        **_same(
+            "googleSearch googleSearchRetrieval googleMaps enterpriseWebSearch",
+            needs(Capability.WEB_SEARCH),
+        ),
+        "urlContext": needs(Capability.WEB_FETCH),
+        "codeExecution": needs(Capability.CODE_INTERPRETER),
+        "computerUse": needs(Capability.COMPUTER_USE),
+        **_same("fileSearch retrieval", needs(Capability.FILE_SEARCH)),
+        "mcpServers": needs(Capability.REMOTE_MCP),
+    }
+)
+_GEMINI_CONFIG = fields(
+    {
+        **_same(
+            "temperature topP topK candidateCount maxOutputTokens presencePenalty "
+            "frequencyPenalty seed responseMimeType responseLogprobs logprobs mediaResolution",
+            scalar,
+        ),
+        **_same("stopSequences responseModalities thinkingConfig", scalars),
+        **_same("responseSchema responseJsonSchema", anything),
+        "imageConfig": needs(Capability.IMAGE_GENERATION),
+    }
+)
+_CALLING = _both(
+    {**_same("mode streamFunctionCallArguments", scalar), "allowedFunctionNames": scalars}
+)
+_GEMINI = fields(
+    {
+        "contents": items(_GEMINI_CONTENT),
+        "systemInstruction": _GEMINI_CONTENT,
+        "generationConfig": _GEMINI_CONFIG,
+        "safetySettings": items(scalars),
+        "tools": items(_GEMINI_TOOL),
+        "toolConfig": _both({"functionCallingConfig": _CALLING}),
+        "cachedContent": _STORED,
+        "labels": scalars,
+        "store": _STORED,
+        "serviceTier": _TIER,
+    }
+)
+
+# OpenAI's embeddings: a text, texts, tokens, or lists of tokens.
+
+
+def _embedded(value: Json, path: str, needed: Needs) -> None:
+    if isinstance(value, list):
+        for item in value:
+            scalars(item, f"{path}[]", needed)
+            if isinstance(item, dict):
+                needed.unknown(f"{path}[]")
+    else:
+        scalar(value, path, needed)
+
+
+_EMBEDDINGS = fields({**_same("model encoding_format dimensions user", scalar), "input": _embedded})
+
 ALLOWED_FIELDS: Mapping[str, Rule] = {
     "/v1/chat/completions": _CHAT,
     "/v1/responses": _RESPONSES,
     "/v1/messages": _MESSAGES,
+    "/v1beta/models/MODEL:generateContent": _GEMINI,
+    "/v1/embeddings": _EMBEDDINGS,
 }
 """Path → rule for a whole request."""
 
@@ -402,19 +500,21 @@ _GENERAL_BETAS = frozenset({"prompt-caching-2024-07-31"})
 """Betas that the dialect has had without a header since; Continue sends it by default."""
 
 
-def needs_of(path: str, request: JsonObject, headers: Mapping[str, str], *, named: bool) -> Needs:
+def needs_of(
+    path: str, request: JsonObject, headers: Mapping[str, str], *, model: str, named: bool
+) -> Needs:
     """Return what a request needs.
 
     Args:
         path: of the dialect.
         request: the parsed request.
         headers: of the request, names in lower case.
+        model: name of its model.
         named: whether the run names the model.
     """
     needed = Needs()
     ALLOWED_FIELDS[path](request, "", needed)
-    model = str(request.get("model")).casefold()
-    if not named and any(fnmatchcase(model, name) for name in _SEARCHING_MODELS):
+    if not named and any(fnmatchcase(model.casefold(), name) for name in _SEARCHING_MODELS):
         needed.add(Capability.WEB_SEARCH.value, "model")
     for header in BETA_HEADERS:
         for name in beta_names(headers, header):

@@ -18,6 +18,7 @@ from enum import IntEnum
 from itertools import count
 from typing import Any
 
+from fumehood.gateway.dialects import read_path
 from fumehood.gateway.health_check import HealthCheck
 from fumehood.gateway.provider_client import (
     ProviderClient,
@@ -136,6 +137,8 @@ class Broker:
         head = json.loads(message.content[_LENGTH.size : _LENGTH.size + size])
         body = message.content[_LENGTH.size + size :]
         providers = {provider.name: provider for provider in self._settings.providers}
+        if read_path(head["path"]) is None:
+            raise ValueError(f"no API has the path {head['path']!r}")
         request = ProviderRequest(
             provider=providers[head["provider"]],
             path=head["path"],

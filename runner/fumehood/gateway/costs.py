@@ -52,13 +52,17 @@ def most_tokens(
     Raises:
         InvalidLimit: its token limit or number of responses is not an integer in range.
     """
+    if not dialect.has_output:
+        return size_bytes, 0
     limits = [limit for name in dialect.bounds if (limit := _positive(request, name))]
     answers = [count for name in dialect.answers if (count := _positive(request, name))]
     return size_bytes, max(limits, default=default) * max(answers, default=1)
 
 
 def _positive(request: Mapping[str, Any], name: str) -> int | None:
-    value = request.get(name)
+    value: Any = request
+    for key in name.split("."):
+        value = value.get(key) if isinstance(value, Mapping) else None
     # Some providers accept ``1e5`` as an integer; all providers treat ``null`` as no limit.
     if value is None or (type(value) is int and 1 <= value <= LIMIT_MAX):
         return value

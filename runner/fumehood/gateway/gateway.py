@@ -7,6 +7,7 @@ reported usage is read.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import AsyncExitStack
@@ -18,7 +19,14 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from fumehood.core.ledger import Amounts, BudgetKind, Exhausted, Reservation
-from fumehood.core.trace import ModelCalled, ModelExchange, ModelRefused, ProviderChecked
+from fumehood.core.outcome import ModelProblem
+from fumehood.core.trace import (
+    ModelCalled,
+    ModelExchange,
+    ModelProblemNoted,
+    ModelRefused,
+    ProviderChecked,
+)
 from fumehood.gateway.bounds import RequestOrder
 from fumehood.gateway.costs import (
     BYTES_PER_TOKEN,
@@ -78,8 +86,8 @@ class BudgetPort(Protocol):
         """Charge the actual cost of a request, and record the request."""
         ...
 
-    def note(self, event: ModelRefused | ProviderChecked) -> None:
-        """Record a request that failed, unless the trace has too many of them."""
+    def note(self, event: ModelRefused | ModelProblemNoted | ProviderChecked) -> None:
+        """Record a problem with a request, unless the trace has too many of them."""
         ...
 
     def activity(self) -> Activity:
@@ -137,6 +145,8 @@ class _Admitted:
     occurrence: int
     price: Price | None
     reservation: Reservation
+    began_ns: int
+    """When it was admitted, on the monotonic clock."""
 
     @property
     def tokens(self) -> tuple[int, int]:
@@ -234,7 +244,7 @@ class ModelEndpoint:
                 f"than the {left} left of {reservation.limit}",
             )
         occurrence = self._cassette.count(model_request.key)
-        return _Admitted(model_request, occurrence, price, reservation)
+        return _Admitted(model_request, occurrence, price, reservation, time.monotonic_ns())
 
     async def _forward(
         self, call: _Admitted, provider: Provider, stack: AsyncExitStack
@@ -297,6 +307,10 @@ class ModelEndpoint:
         )
         await self._off_loop(lambda: self._budget.note(event))
 
+    async def _note_problem(self, problem: ModelProblem) -> None:
+        event = ModelProblemNoted(self._budget.name, problem, "gateway")
+        await self._off_loop(lambda: self._budget.note(event))
+
     async def _replay(self, call: _Admitted) -> Response:
         exchange = self._cassette.find(call.model_request.key, call.occurrence)
         if exchange is None:
@@ -312,7 +326,7 @@ class ModelEndpoint:
 
     def _reader(self, call: _Admitted, content_type: str) -> ResponseReader:
         keep = self._settings.mode is ModelsMode.RECORD
-        return ResponseReader(content_type, call.model_request.dialect.usage, keep=keep)
+        return ResponseReader(content_type, call.model_request.dialect, keep=keep)
 
     async def _finish(
         self,
@@ -334,6 +348,8 @@ class ModelEndpoint:
             # The provider may have reported its input before the agent disconnected.
             spent = max(call.tokens[0], reader.usage.input_tokens), call.tokens[1]
         await self._settle(call, status, reader, spent=spent)
+        for problem in reader.problems(status, whole=whole):
+            await self._note_problem(problem)
         reserved = reserved_tokens(call.tokens, call.model_request.has_tools)
         self._order.report(call.model_request.kind, overrun=sum(spent) > sum(reserved))
         if isinstance(response, StartedResponse):
@@ -376,7 +392,10 @@ class ModelEndpoint:
             request=call.model_request.key,
             status=status,
             response=reader.digest,
+            finish_reason=reader.finish_reason,
+            reported=reader.usage.to_json(),
             spent={kind.value: amount for kind, amount in actual.items()},
+            duration_ns=time.monotonic_ns() - call.began_ns,
         )
         await self._off_loop(lambda: self._budget.settle(call.reservation, event, actual))
 

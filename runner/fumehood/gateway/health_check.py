@@ -12,7 +12,14 @@ from dataclasses import dataclass
 
 import httpx2
 
-from fumehood.gateway.dialects import DIALECTS, RESPONSES_PATH
+from fumehood.gateway.dialects import (
+    DIALECTS,
+    EMBEDDINGS_PATH,
+    GEMINI_PATH,
+    RESPONSES_PATH,
+    key_header,
+    read_path,
+)
 from fumehood.gateway.settings import GatewaySettings, Provider
 
 TEXT = "Reply with OK."
@@ -93,7 +100,7 @@ class HealthChecker:
     async def _status(self, provider: Provider, path: str, model: str) -> int:
         headers = {"anthropic-version": _ANTHROPIC_VERSION}
         if provider.key:
-            name, value = DIALECTS[path].key_header(provider.key)
+            name, value = key_header(path, provider.key)
             headers[name] = value
         timeout_s = min(TIMEOUT_S, self._settings.silence_max_s)
         if not model:
@@ -102,16 +109,35 @@ class HealthChecker:
         else:
             headers["content-type"] = "application/json"
             response = await self._client.post(
-                provider.url(path), content=_body(path, model), headers=headers, timeout=timeout_s
+                provider.url(_path(path, model)),
+                content=_body(path, model),
+                headers=headers,
+                timeout=timeout_s,
             )
         return response.status_code
 
 
+def _path(path: str, model: str) -> str:
+    read = read_path(path)
+    return GEMINI_PATH.replace("MODEL", model) if read and read.api == GEMINI_PATH else path
+
+
 def _body(path: str, model: str) -> bytes:
-    if path == RESPONSES_PATH:
-        request: dict[str, object] = {"input": TEXT, "store": False}
-    else:
-        request = {"messages": [{"role": "user", "content": TEXT}]}
-    return json.dumps(
-        {"model": model, DIALECTS[path].bounds[-1]: OUTPUT_TOKENS, **request}
-    ).encode()
+    read = read_path(path)
+    api = read.api if read else path
+    messages = [{"role": "user", "content": TEXT}]
+    special: dict[str, dict[str, object]] = {
+        GEMINI_PATH: {
+            "contents": [{"role": "user", "parts": [{"text": TEXT}]}],
+            "generationConfig": {"maxOutputTokens": OUTPUT_TOKENS},
+        },
+        EMBEDDINGS_PATH: {"model": model, "input": TEXT},
+        RESPONSES_PATH: {
+            "model": model,
+            "max_output_tokens": OUTPUT_TOKENS,
+            "input": TEXT,
+            "store": False,
+        },
+    }
+    plain = {"model": model, **dict.fromkeys(DIALECTS[api].bounds[-1:], OUTPUT_TOKENS)}
+    return json.dumps(special.get(api, {**plain, "messages": messages})).encode()

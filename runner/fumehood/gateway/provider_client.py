@@ -17,7 +17,7 @@ import httpx2
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
 from tenacity.wait import wait_exponential_jitter
 
-from fumehood.gateway.dialects import DIALECTS
+from fumehood.gateway.dialects import key_header
 from fumehood.gateway.health_check import REFUSED_KEY_STATUS, HealthCheck, HealthChecker
 from fumehood.gateway.provider_queue import Admission, ProviderQueue
 from fumehood.gateway.settings import GatewaySettings, Provider
@@ -276,7 +276,7 @@ class ProviderClient:
         # Uncompressed, so that the gateway reads the same bytes as the agent.
         headers = {**request.headers, "accept-encoding": "identity"}
         if request.provider.key:
-            name, value = DIALECTS[request.path].key_header(request.provider.key)
+            name, value = key_header(request.path, request.provider.key)
             headers[name] = value
         url = request.provider.url(request.path)
         return self._client.build_request("POST", url, content=request.body, headers=headers)

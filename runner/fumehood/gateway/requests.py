@@ -23,7 +23,14 @@ from fumehood.core.trace import ModelExchange
 from fumehood.gateway.allowed_fields import BETA_HEADERS, beta_names, needs_of
 from fumehood.gateway.capabilities import Capability
 from fumehood.gateway.costs import InvalidLimit, most_tokens, text_length
-from fumehood.gateway.dialects import DIALECTS, RESPONSES_PATH, Dialect
+from fumehood.gateway.dialects import (
+    DIALECTS,
+    RESPONSES_PATH,
+    STREAM_QUERY,
+    Dialect,
+    ReadPath,
+    read_path,
+)
 from fumehood.gateway.settings import GatewaySettings, ModelsMode
 from fumehood.gateway.strict_json import (
     VALUES_MAX,
@@ -193,17 +200,23 @@ class RequestReader:
         """
         # The URL contains the Host header, which the agent can omit or forge.
         path: str = request.scope["path"]
-        if path not in DIALECTS or request.method != "POST":
+        if request.query_params.get("alt") == "sse":
+            path += STREAM_QUERY
+        read = read_path(path)
+        if read is None or request.method != "POST":
             known = ", ".join(DIALECTS)
             raise Refused(ModelRefusal.MALFORMED, f"unknown path; POST to one of {known}")
         body = await _read(request, self._settings.body_bytes_max, memory)
         headers = dict(request.headers)
         if len(body) <= SMALL_BODY_BYTES:
-            return self._check(path, body, headers)
-        self._check_model_early(body)
+            return self._check(path, read, body, headers)
+        if read.model:
+            self._check_model({"model": read.model})
+        else:
+            self._check_model_early(body)
         async with self._parses:
             return await asyncio.get_running_loop().run_in_executor(
-                self._threads, lambda: self._check(path, body, headers)
+                self._threads, lambda: self._check(path, read, body, headers)
             )
 
     def _check_model_early(self, body: bytes) -> None:
@@ -225,16 +238,18 @@ class RequestReader:
         replays = self._settings.mode is ModelsMode.REPLAY
         return replays or self._settings.provider_of(name.decode("utf-8", "replace")) is not None
 
-    def _check(self, path: str, body: bytes, headers: Mapping[str, str]) -> ModelRequest:
-        settings, dialect = self._settings, DIALECTS[path]
+    def _check(
+        self, path: str, read: ReadPath, body: bytes, headers: Mapping[str, str]
+    ) -> ModelRequest:
+        settings, dialect = self._settings, DIALECTS[read.api]
         try:
             parsed = parse_object(body)
             written = to_bytes(parsed)
-            model = self._check_model(parsed)
+            model = self._check_model({"model": read.model} if read.model else parsed)
             tokens = most_tokens(parsed, len(body), dialect, settings.output_tokens_max)
         except (InvalidJson, InvalidLimit) as error:
             raise Refused(ModelRefusal.MALFORMED, str(error)) from None
-        needed = needs_of(path, parsed, headers, named=settings.names(model))
+        needed = needs_of(read.api, parsed, headers, model=model, named=settings.names(model))
         missing = {
             capability: field_name
             for capability, field_name in needed.fields.items()
@@ -249,7 +264,7 @@ class RequestReader:
             path=path,
             dialect=dialect,
             body=written,
-            headers=_provider_headers(headers, parsed),
+            headers=_provider_headers(headers, read.streams or parsed.get("stream") is True),
             model=model,
             key=request_key(path, parsed),
             size_bytes=len(body),
@@ -284,9 +299,9 @@ def _missing_message(missing: Mapping[str, str]) -> str:
     )
 
 
-def _provider_headers(headers: Mapping[str, str], parsed: JsonObject) -> dict[str, str]:
+def _provider_headers(headers: Mapping[str, str], streams: bool) -> dict[str, str]:
     """Return the headers of the written request; beta headers are granted at this point."""
-    accept = "text/event-stream" if parsed.get("stream") is True else "application/json"
+    accept = "text/event-stream" if streams else "application/json"
     sent = {"content-type": "application/json", "accept": accept}
     if _DATED_VERSION.fullmatch(version := headers.get("anthropic-version", "")):
         sent["anthropic-version"] = version

@@ -1,41 +1,56 @@
-"""Model responses: passes them on to the agent, and reads the usage that they report."""
+"""Model responses: passes them on to the agent, and reads what they state about the reply."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+import re
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from hashlib import sha256
 from typing import Any
 
-from fumehood.gateway.dialects import Usage
+from fumehood.core.outcome import ModelProblem
+from fumehood.gateway.dialects import FINISH_REASONS, Dialect, Usage
 from fumehood.gateway.provider_client import StartedResponse
 
 _EVENT_BYTES_MAX = 16 * 1024 * 1024
-"""Size of one line of a stream. A longer line is passed on without being read."""
+"""Size of one line of a stream, and of the arguments of one tool call. Longer ones are not read."""
+_ERROR_BYTES = 4096
+"""Part of an error that is read."""
+OVERFLOW = re.compile(
+    r"context[_ ]length|context window|maximum context|prompt is too long|"
+    r"exceeds the (maximum|context)|input token count",
+    re.IGNORECASE,
+)
+"""In the errors of providers for a conversation that is longer than the context of the model. The
+scaffolds of the SDK read errors in the same way."""
+_BUSY = frozenset({408, 409, 425, 429})
+"""Statuses that are no statement about the request."""
 
 
 class ResponseReader:
     """Reads the bytes of a response, whole or as server-sent events. Ignores malformed content."""
 
-    def __init__(
-        self, content_type: str, usage_of: Callable[[Mapping[str, Any]], Usage], *, keep: bool
-    ) -> None:
+    def __init__(self, content_type: str, dialect: Dialect, *, keep: bool) -> None:
         """Create a reader.
 
         Args:
             content_type: of the response.
-            usage_of: returns the usage that a JSON object reports.
+            dialect: of the request.
             keep: whether to keep the whole response.
         """
         self.content_type = content_type
         self.usage = Usage()
+        self.finish_reason = ""
+        """As traces name it; empty if the response does not state it."""
         self.size_bytes = 0
         self._digest = sha256()
-        self._usage_of = usage_of
+        self._dialect = dialect
         self.streams = content_type.startswith("text/event-stream")
         self._kept = bytearray() if keep or not self.streams else None
         self._line = bytearray()
+        self._has_form = False
+        self._arguments: dict[str, str] = {}
 
     def take(self, part: bytes) -> None:
         """Read the next bytes."""
@@ -47,7 +62,7 @@ class ResponseReader:
             self._take_lines(part)
 
     def close(self) -> None:
-        """Read the usage of a response that is not a stream."""
+        """Read a response that is not a stream."""
         if not self.streams and self._kept is not None:
             self._read(bytes(self._kept))
 
@@ -61,6 +76,31 @@ class ResponseReader:
         """All bytes so far, if they are kept."""
         return bytes(self._kept or b"")
 
+    def problems(self, status: int, *, whole: bool) -> Iterator[ModelProblem]:
+        """Yield what went wrong with the reply.
+
+        Args:
+            status: HTTP status of the response.
+            whole: whether the agent received all of it.
+        """
+        if 400 <= status < 500 and status not in _BUSY:
+            text = bytes(self._kept or b"")[:_ERROR_BYTES].decode("utf-8", "replace")
+            overflows = OVERFLOW.search(text) is not None
+            yield ModelProblem.CONTEXT_OVERFLOW if overflows else ModelProblem.REQUEST_REFUSED
+        elif status != 200 or not whole:
+            return
+        elif not self._has_form:
+            yield ModelProblem.REPLY_UNPARSEABLE
+        elif self.finish_reason == "context_overflow":
+            yield ModelProblem.CONTEXT_OVERFLOW
+        elif self.finish_reason == "length":
+            # The arguments of its last call are cut, too.
+            yield ModelProblem.REPLY_TRUNCATED
+        elif self.finish_reason == "malformed_call" or not all(
+            map(_is_object, self._arguments.values())
+        ):
+            yield ModelProblem.ARGUMENTS_UNPARSEABLE
+
     def _take_lines(self, part: bytes) -> None:
         *lines, rest = part.split(b"\n")
         for line in lines:
@@ -72,15 +112,28 @@ class ResponseReader:
             self._line += rest
 
     def _read(self, text: bytes) -> None:
-        # Most events of a stream contain text only, and searching is cheaper than parsing.
-        if b"usage" not in text:
-            return
         try:
             value = json.loads(text)
         except (ValueError, RecursionError):
             return
-        if isinstance(value, dict):
-            self.usage = self.usage.updated(self._usage_of(value))
+        part = self._dialect.part(value) if isinstance(value, dict) else None
+        if part is None:
+            return
+        self._has_form = True
+        self.usage = self.usage.updated(part.usage)
+        if part.finish_reason:
+            self.finish_reason = FINISH_REASONS.get(part.finish_reason, "other")
+        for key, written in part.arguments:
+            known = self._arguments.get(key, "")
+            if len(known) <= _EVENT_BYTES_MAX:
+                self._arguments[key] = known + written
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text or "{}"), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 class PassedResponse:

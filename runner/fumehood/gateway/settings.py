@@ -45,8 +45,10 @@ class Provider:
     """Parallel requests; None for the limit of the gateway."""
 
     def url(self, path: str) -> str:
-        """Return the URL of ``path`` at this provider."""
-        return self.address + self.prefix + path.removeprefix("/v1")
+        """Return the URL of ``path`` at this provider; paths of Gemini have no prefix."""
+        if not path.startswith(("/v1beta/", "/v1/models/")):
+            return self.address + self.prefix + path.removeprefix("/v1")
+        return self.address + path
 
 
 @dataclass(frozen=True, slots=True)

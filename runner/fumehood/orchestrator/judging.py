@@ -183,7 +183,8 @@ def _vote(exchange: ModelExchange, question: Question, number: str) -> str | Non
 
 
 def _spent(exchanges: Sequence[ModelExchange], config: JudgingConfig) -> dict[str, int]:
-    usages = [DIALECTS[PATH].usage(_response(exchange)) for exchange in exchanges]
+    parts = (DIALECTS[PATH].part(_response(exchange)) for exchange in exchanges)
+    usages = [part.usage for part in parts if part is not None]
     input_tokens = sum(max(0, usage.input_tokens) for usage in usages)
     output_tokens = sum(max(0, usage.output_tokens) for usage in usages)
     spent = {"calls": len(exchanges), "tokens": input_tokens + output_tokens}

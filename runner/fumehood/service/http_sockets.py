@@ -15,7 +15,13 @@ from importlib import import_module
 from pathlib import Path
 
 from fumehood.core.ledger import Amounts, BudgetKind, Exhausted, Reservation
-from fumehood.core.trace import ModelCalled, ModelExchange, ModelRefused, ProviderChecked
+from fumehood.core.trace import (
+    ModelCalled,
+    ModelExchange,
+    ModelProblemNoted,
+    ModelRefused,
+    ProviderChecked,
+)
 from fumehood.gateway.broker import Broker, RemoteProviderClient
 from fumehood.gateway.gateway import Gateway
 from fumehood.gateway.provider_client import ProviderClient
@@ -177,8 +183,8 @@ class ModelBudget:
         """Charge and record the actual cost of a model request."""
         self._endpoint.settle(reservation, event, actual)
 
-    def note(self, event: ModelRefused | ProviderChecked) -> None:
-        """Record a model request that failed."""
+    def note(self, event: ModelRefused | ModelProblemNoted | ProviderChecked) -> None:
+        """Record a problem with a model request."""
         self._endpoint.note(event)
 
     def activity(self) -> Activity:

@@ -1,7 +1,7 @@
 """A stub model provider for tests: it sends scripted replies and failures, and stores the requests.
 
-It serves OpenAI's chat completions and responses and Anthropic's messages, with and without
-streaming, over HTTP on loopback.
+It serves OpenAI's chat completions, responses and embeddings, Anthropic's messages and Google's
+generateContent, with and without streaming, over HTTP on loopback.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ class AskedOfModel:
         return value
 
 
-FAILED = {"error": {"message": "as scripted", "type": "scripted"}}
+def failed(reply: ScriptedReply) -> dict[str, Any]:
+    """Return the body of a failure."""
+    return {"error": {"message": reply.error, "type": "scripted"}}
+
 
 Script = Sequence[ScriptedReply] | Callable[[AskedOfModel], ScriptedReply]
 """Replies in order, of which the last one repeats; or a function from a request to its reply."""
@@ -101,7 +104,8 @@ def _handler(models: ScriptedModels) -> type[BaseHTTPRequestHandler]:
             """Log nothing."""
 
         def do_GET(self) -> None:
-            listed = {"object": "list", "data": []} if models.list_status == 200 else FAILED
+            works = models.list_status == 200
+            listed = {"object": "list", "data": []} if works else failed(ScriptedReply())
             with suppress(OSError):
                 self._whole(models.list_status, listed, {})
 
@@ -117,13 +121,13 @@ def _handler(models: ScriptedModels) -> type[BaseHTTPRequestHandler]:
             if reply.hangs_up:
                 self.close_connection = True
                 return
-            if reply.status == 200 and request.get("stream"):
+            if reply.status == 200 and (request.get("stream") or "alt=sse" in asked.path):
                 self._stream(asked, reply)
                 return
             models.pause(reply.pause_s)
-            value = (
-                whole(asked.path, str(request["model"]), reply) if reply.status == 200 else FAILED
-            )
+            is_whole = reply.status == 200
+            model = str(request.get("model"))
+            value = whole(asked.path, model, reply) if is_whole else failed(reply)
             self._whole(reply.status, value, reply.headers)
 
         def _whole(self, status: int, value: object, headers: Mapping[str, str]) -> None:
@@ -135,7 +139,7 @@ def _handler(models: ScriptedModels) -> type[BaseHTTPRequestHandler]:
             request = asked.request
             self._head(200, "text/event-stream", {**reply.headers, "transfer-encoding": "chunked"})
             reports = bool((request.get("stream_options") or {}).get("include_usage"))
-            parts = events(asked.path, str(request["model"]), reply, reports=reports)
+            parts = events(asked.path, str(request.get("model")), reply, reports=reports)
             for number, part in enumerate(parts):
                 if number == reply.stalls_after:
                     models.pause(None)

@@ -17,6 +17,13 @@ class ToolUse:
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
     call_id: str = "call_1"
+    text: str | None = None
+    """The arguments as text, such as invalid JSON; None writes ``arguments``."""
+
+    @property
+    def arguments_text(self) -> str:
+        """The arguments as the model writes them."""
+        return json.dumps(dict(self.arguments)) if self.text is None else self.text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +34,8 @@ class ScriptedReply:
     tools: tuple[ToolUse, ...] = ()
     usage: tuple[int, int] | None = (10, 5)
     """Input and output tokens that the reply reports; None reports none."""
+    truncated: bool = False
+    """Whether the reply reached its token limit."""
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     pause_s: float = 0.0
@@ -39,10 +48,20 @@ class ScriptedReply:
     """Bytes that are inserted before the second part of a stream."""
     echo: str = ""
     """Instructions that the reply repeats, as OpenAI's responses do."""
+    whole: Mapping[str, Any] | None = None
+    """The whole response in the format of the API, instead of one with the content above."""
+    error: str = "as scripted"
+    """Message of a failure."""
 
 
 def whole(path: str, model: str, reply: ScriptedReply) -> Json:
     """Return the response to a request without streaming."""
+    if reply.whole is not None:
+        return dict(reply.whole)
+    if "/models/" in path:
+        return _generated(reply)
+    if path.endswith("/embeddings"):
+        return _embeddings(model, reply)
     if path.endswith("/messages"):
         return _message(model, reply)
     return _response(model, reply) if path.endswith("/responses") else _completion(model, reply)
@@ -57,7 +76,9 @@ def events(path: str, model: str, reply: ScriptedReply, *, reports: bool) -> Ite
         reply: content of the response.
         reports: whether the request asks for a usage report.
     """
-    if path.endswith("/messages"):
+    if "/models/" in path:
+        yield _data(_generated(reply))
+    elif path.endswith("/messages"):
         yield from _message_events(model, reply)
     elif path.endswith("/responses"):
         yield from _response_events(model, reply)
@@ -74,10 +95,14 @@ def _calls(reply: ScriptedReply) -> list[Json]:
         {
             "id": tool.call_id,
             "type": "function",
-            "function": {"name": tool.name, "arguments": json.dumps(dict(tool.arguments))},
+            "function": {"name": tool.name, "arguments": tool.arguments_text},
         }
         for tool in reply.tools
     ]
+
+
+def _chat_reason(reply: ScriptedReply) -> str:
+    return "length" if reply.truncated else "tool_calls" if reply.tools else "stop"
 
 
 def _chat_usage(reply: ScriptedReply) -> Json:
@@ -100,7 +125,7 @@ def _completion(model: str, reply: ScriptedReply) -> Json:
     choice = {
         "index": 0,
         "message": message,
-        "finish_reason": "tool_calls" if reply.tools else "stop",
+        "finish_reason": _chat_reason(reply),
     }
     head = {"id": "c1", "object": "chat.completion", "created": 0, "model": model}
     return {**head, "choices": [choice], **_chat_usage(reply)}
@@ -127,7 +152,7 @@ def _chunks(model: str, reply: ScriptedReply, *, reports: bool) -> Iterator[byte
         yield chunk(
             {"tool_calls": [{"index": at, **call} for at, call in enumerate(_calls(reply))]}
         )
-    yield chunk({}, "tool_calls" if reply.tools else "stop")
+    yield chunk({}, _chat_reason(reply))
     if reports and reply.usage is not None:
         yield _data({**head, "choices": [], **_chat_usage(reply)})
     yield b"data: [DONE]\n\n"
@@ -149,7 +174,7 @@ def _response(model: str, reply: ScriptedReply) -> Json:
             "id": tool.call_id,
             "status": "completed",
         }
-        | {"name": tool.name, "arguments": json.dumps(dict(tool.arguments))}
+        | {"name": tool.name, "arguments": tool.arguments_text}
         for tool in reply.tools
     ]
     if reply.text:
@@ -162,13 +187,15 @@ def _response(model: str, reply: ScriptedReply) -> Json:
             "content": content,
         }
         output.append(message)
-    head = {
+    head: Json = {
         "id": "r1",
         "object": "response",
         "created_at": 0,
         "model": model,
-        "status": "completed",
+        "status": "incomplete" if reply.truncated else "completed",
     }
+    if reply.truncated:
+        head["incomplete_details"] = {"reason": "max_output_tokens"}
     head["instructions"] = reply.echo or None
     tail = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
     usage = {"usage": {**_usage(reply), "total_tokens": sum(reply.usage)}} if reply.usage else {}
@@ -192,7 +219,7 @@ def _response_events(model: str, reply: ScriptedReply) -> Iterator[bytes]:
         for word in _words(reply.text) if item["type"] == "message" else ():
             yield _event("response.output_text.delta", **where, content_index=0, delta=word)
         yield _event("response.output_item.done", output_index=at, item=item)
-    yield _event("response.completed", response=done)
+    yield _event(f"response.{done['status']}", response=done)
 
 
 def _message(model: str, reply: ScriptedReply) -> Json:
@@ -202,7 +229,7 @@ def _message(model: str, reply: ScriptedReply) -> Json:
         for tool in reply.tools
     ]
     head = {"id": "m1", "type": "message", "role": "assistant", "model": model, "content": content}
-    reason = "tool_use" if reply.tools else "end_turn"
+    reason = "max_tokens" if reply.truncated else "tool_use" if reply.tools else "end_turn"
     return {**head, "stop_reason": reason, "stop_sequence": None, "usage": _usage(reply)}
 
 
@@ -228,3 +255,30 @@ def _block_deltas(block: Json) -> list[Json]:
     if block["type"] == "text":
         return [{"type": "text_delta", "text": word} for word in _words(block["text"])]
     return [{"type": "input_json_delta", "partial_json": json.dumps(block["input"])}]
+
+
+def _generated(reply: ScriptedReply) -> Json:
+    parts: list[Json] = [{"text": reply.text}] if reply.text else []
+    parts += [
+        {"functionCall": {"name": tool.name, "args": dict(tool.arguments)}} for tool in reply.tools
+    ]
+    candidate = {
+        "index": 0,
+        "content": {"role": "model", "parts": parts},
+        "finishReason": "MAX_TOKENS" if reply.truncated else "STOP",
+    }
+    if reply.usage is None:
+        return {"candidates": [candidate]}
+    read, written = reply.usage
+    usage = {"promptTokenCount": read, "candidatesTokenCount": written}
+    return {
+        "candidates": [candidate],
+        "usageMetadata": {**usage, "totalTokenCount": sum(reply.usage)},
+    }
+
+
+def _embeddings(model: str, reply: ScriptedReply) -> Json:
+    read = reply.usage[0] if reply.usage else 0
+    vector = {"object": "embedding", "index": 0, "embedding": [0.5, -0.5]}
+    usage = {"prompt_tokens": read, "total_tokens": read}
+    return {"object": "list", "data": [vector], "model": model, "usage": usage}

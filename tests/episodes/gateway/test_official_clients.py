@@ -1,4 +1,4 @@
-"""OpenAI's and Anthropic's published clients, unmodified, in all dialects."""
+"""The published clients of OpenAI, Anthropic and Google, unmodified, in all dialects."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from hashlib import sha256
 from pathlib import Path
 from threading import Thread
 
@@ -21,7 +22,11 @@ from tests.architecture.project import ROOT
 from tests.parts.models import CHAT, MESSAGES, RESPONSES, Asker, Script
 
 FOLDER = Path(__file__).parent / "official_clients"
-PACKAGES = ROOT / ".cache" / "official_clients"
+WANTED = sha256(b"".join(path.read_bytes() for path in sorted(FOLDER.glob("*.[tj]*")))).hexdigest()
+PACKAGES = ROOT / ".cache" / f"official_clients_{WANTED[:8]}"
+GEMINI = "/v1/models/m1:generateContent"
+GEMINI_STREAM = "/v1/models/m1:streamGenerateContent?alt=sse"
+EMBEDDINGS = "/v1/embeddings"
 TIMEOUT_S = 120
 FETCH_TIMEOUT_S = 300
 
@@ -96,14 +101,30 @@ def forwarded(directory: str) -> Iterator[str]:
 
 
 def calls_a_tool_once(asked: AskedOfModel) -> ScriptedReply:
-    has_result = any(word in asked.body for word in (b"tool_result", b"call_output", b'"tool"'))
+    words = (b"tool_result", b"call_output", b'"tool"', b"functionResponse")
+    has_result = any(word in asked.body for word in words)
     return ScriptedReply(text="yes") if has_result else ScriptedReply(tools=(ToolUse("look"),))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("program", ["use_clients.py", "use_clients.mjs"])
+@pytest.mark.parametrize(
+    ("program", "lines", "paths"),
+    [
+        (
+            "use_clients.py",
+            9,
+            {CHAT, RESPONSES, MESSAGES, GEMINI, GEMINI_STREAM, EMBEDDINGS},
+        ),
+        ("use_clients.mjs", 6, {CHAT, RESPONSES, MESSAGES}),
+    ],
+)
 def test_the_clients_work_with_their_default_requests(
-    seat: Asker, script: Script, models: ScriptedModels, program: str
+    seat: Asker,
+    script: Script,
+    models: ScriptedModels,
+    program: str,
+    lines: int,
+    paths: set[str],
 ) -> None:
     command = sys.executable if program.endswith(".py") else shutil.which("node")
     if command is None:
@@ -123,7 +144,7 @@ def test_the_clients_work_with_their_default_requests(
             check=False,
         )
     assert done.returncode == 0, done.stderr
-    assert len(done.stdout.splitlines()) == 6
-    assert {asked.path for asked in models.asked[before:]} == {CHAT, RESPONSES, MESSAGES}
+    assert len(done.stdout.splitlines()) == lines
+    assert {asked.path for asked in models.asked[before:]} == paths
     seat.episode.close()
     assert not [event for event in seat.episode.events if event["kind"] == "model_refused"]

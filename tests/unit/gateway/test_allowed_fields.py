@@ -10,18 +10,26 @@ from fumehood.core.json_values import Json
 from fumehood.gateway.allowed_fields import ALLOWED_FIELDS, needs_of
 from fumehood.gateway.capabilities import NEEDS_MAX, Capability, is_grant
 
-CHAT, RESPONSES, MESSAGES = ALLOWED_FIELDS
+CHAT, RESPONSES, MESSAGES, GEMINI, EMBEDDINGS = ALLOWED_FIELDS
 URL = "https://example.org/?leak=1"
 DATA = "data:image/png;base64,AAAA"
 
 
 def found(path: str, headers: dict[str, str] | None = None, **request: Json) -> dict[str, str]:
-    return needs_of(path, {"model": "m", **request}, headers or {}, named=False).fields
+    model = str(request.get("model", "m"))
+    # The path of Gemini contains the model.
+    body = request if path == GEMINI else {"model": model, **request}
+    return needs_of(path, body, headers or {}, model=model, named=False).fields
 
 
 def said(*parts: Json) -> dict[str, Any]:
     """Return one message of the user with these content parts."""
     return {"messages": [{"role": "user", "content": list(parts)}]}
+
+
+def generated(*parts: Json) -> dict[str, Any]:
+    """Return one content of the user with these parts."""
+    return {"contents": [{"role": "user", "parts": list(parts)}]}
 
 
 def tool(kind: str, /, **more: Json) -> dict[str, Any]:
@@ -102,6 +110,29 @@ def item(kind: str | None, /, **more: Json) -> dict[str, Any]:
             {"type": "image", "source": {"type": "url", "url": URL}}]}}), "image_url"),
         (MESSAGES, said({"type": "container_upload", "file_id": "f"}), "stored_files"),
         (MESSAGES, {"context_management": {}}, "field:context_management"),
+        (GEMINI, {"tools": [{"googleSearch": {}}]}, "web_search"),
+        (GEMINI, {"tools": [{"googleSearchRetrieval": {}}]}, "web_search"),
+        (GEMINI, {"tools": [{"google_search": {}}]}, "web_search"),
+        (GEMINI, {"tools": [{"urlContext": {}}]}, "web_fetch"),
+        (GEMINI, {"tools": [{"codeExecution": {}}]}, "code_interpreter"),
+        (GEMINI, {"tools": [{"fileSearch": {}}]}, "file_search"),
+        (GEMINI, {"tools": [{"computerUse": {}}]}, "computer_use"),
+        (GEMINI, {"tools": [{"ofTomorrow": {}}]}, "field:tools[].ofTomorrow"),
+        (GEMINI, {"toolConfig": {"retrievalConfig": {}}}, "field:toolConfig.retrievalConfig"),
+        (GEMINI, {"cachedContent": "cachedContents/1"}, "stored_responses"),
+        (GEMINI, {"model": "dear"}, "field:model"),
+        (GEMINI, generated({"fileData": {"fileUri": URL}}), "file_url"),
+        (GEMINI, generated({"functionResponse": {"parts": [{"fileData": {"fileUri": URL}}]}}),
+         "file_url"),
+        (GEMINI, generated({"executableCode": {"code": "1"}}), "code_interpreter"),
+        (GEMINI, {"systemInstruction": {"parts": [{"fileData": {"fileUri": URL}}]}}, "file_url"),
+        (GEMINI, generated({"file_data": {"file_uri": URL}}), "file_url"),
+        (GEMINI, {"generation_config": {"maxOutputTokens": 1}}, "field:generation_config"),
+        (GEMINI, {"generationConfig": {"max_output_tokens": 1}},
+         "field:generationConfig.max_output_tokens"),
+        (EMBEDDINGS, {"input": {"url": URL}}, "field:input"),
+        (EMBEDDINGS, {"input": [{"url": URL}]}, "field:input[]"),
+        (EMBEDDINGS, {"input": "a", "tools": []}, "field:tools"),
     ],
 )  # fmt: skip
 def test_a_capability_is_found_by_its_name(
@@ -154,6 +185,16 @@ def test_a_strange_beta_is_shown_safely(value: str) -> None:
                          "caller": {"type": "direct"}})),
         (MESSAGES, said({"type": "image", "source": {"type": "base64", "data": "AAAA",
                                                      "media_type": "image/png"}})),
+        (GEMINI, generated({"text": "a", "thoughtSignature": "x"},
+                           {"inlineData": {"mimeType": "image/png", "data": "AAAA"}},
+                           {"functionCall": {"id": "c", "name": "a", "args": {"url": URL}}},
+                           {"functionResponse": {"name": "a", "response": {"url": URL}}})),
+        (GEMINI, {"tools": [{"functionDeclarations": [{"name": "a", "parameters": {"any": [1]}}]}],
+                  "toolConfig": {"functionCallingConfig": {"mode": "ANY"}},
+                  "generationConfig": {"temperature": 0, "responseSchema": {"type": "STRING"}}}),
+        (EMBEDDINGS, {"input": "a", "dimensions": 3, "encoding_format": "base64"}),
+        (EMBEDDINGS, {"input": ["a", "b"]}),
+        (EMBEDDINGS, {"input": [[1, 2], [3]]}),
     ],
 )  # fmt: skip
 def test_text_images_and_tools_of_the_agent_need_nothing(
@@ -164,18 +205,21 @@ def test_text_images_and_tools_of_the_agent_need_nothing(
 
 def test_a_model_that_the_run_names_may_search() -> None:
     request: dict[str, Json] = {"model": "gpt-4o-search-preview"}
-    assert needs_of(CHAT, request, {}, named=True).fields == {}
+    assert needs_of(CHAT, request, {}, model="gpt-4o-search-preview", named=True).fields == {}
 
 
 def test_the_number_of_listed_needs_is_bounded() -> None:
     request: dict[str, Json] = {f"field{number}": 1 for number in range(100)}
-    assert len(needs_of(CHAT, request, {}, named=True).fields) == NEEDS_MAX
+    assert len(needs_of(CHAT, request, {}, model="m", named=True).fields) == NEEDS_MAX
 
 
 def test_an_image_has_unknown_tokens() -> None:
     picture: Json = {"type": "image_url", "image_url": {"url": DATA}}
-    assert needs_of(CHAT, said(picture), {}, named=True).has_media
-    assert not needs_of(CHAT, said({"type": "text", "text": "a"}), {}, named=True).has_media
+    assert needs_of(CHAT, said(picture), {}, model="m", named=True).has_media
+    text = said({"type": "text", "text": "a"})
+    assert not needs_of(CHAT, text, {}, model="m", named=True).has_media
+    drawn: Json = {"inlineData": {"mimeType": "image/png", "data": "AA"}}
+    assert needs_of(GEMINI, generated(drawn), {}, model="m", named=True).has_media
 
 
 @pytest.mark.parametrize("name", [*(item.value for item in Capability), "field:top_k", "beta:a-1"])

@@ -102,6 +102,10 @@ class ChatModel:
         except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
             raise UnparseableReply(f"malformed response: {body[:500]!r}") from error
 
+    def close(self) -> None:
+        """Close the connection."""
+        self._line.close()
+
 
 def tool_schema(tool: Tool) -> JsonObject:
     """Return the description of a tool for a model."""

@@ -30,7 +30,7 @@ async def seat_app(
         seat: the seat to serve.
         threads: execute the calls.
         limits: limits for the agent.
-        models: the application below ``/v1``; None without models.
+        models: the application below ``/v1`` and ``/v1beta``; None without models.
     """
     calls = CallQueue(threads)
     connect = ConnectEndpoint(seat, calls, limits.body_bytes)
@@ -105,7 +105,8 @@ class _Asgi:
 
 
 def _models(models: ASGIApp | None) -> Sequence[BaseRoute]:
-    return [] if models is None else [Mount("/v1", models)]
+    # Paths of Gemini begin with /v1beta.
+    return [] if models is None else [Mount("/v1", models), Mount("/v1beta", models)]
 
 
 async def _not_found(request: Request, _error: Exception) -> Response:

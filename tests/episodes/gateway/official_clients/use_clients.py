@@ -1,8 +1,10 @@
-"""Uses OpenAI's and Anthropic's clients for Python, whole and streamed, with tools and an image."""
+"""Uses the clients of OpenAI, Anthropic and Google, whole and streamed, with tools and an image."""
 
 import sys
 
 from anthropic import Anthropic
+from google import genai
+from google.genai import types
 from openai import OpenAI
 
 MODEL = "m1"
@@ -91,3 +93,29 @@ with anthropic.messages.stream(
     messages=messages, thinking={"type": "enabled", "budget_tokens": 1024}, **asked
 ) as stream:
     print(stream.get_final_message().type)
+
+# Embeddings.
+print(len(openai.embeddings.create(model=MODEL, input=["a", "b"], dimensions=2).data))
+
+# Gemini: a tool call, its result, an image, a stream.
+gemini = genai.Client(api_key="none", http_options=types.HttpOptions(base_url=address))
+declared = types.FunctionDeclaration(
+    name="look", description="Look.", parameters_json_schema=SCHEMA
+)
+config = types.GenerateContentConfig(
+    system_instruction="Be brief.",
+    max_output_tokens=50,
+    temperature=0,
+    tools=[types.Tool(function_declarations=[declared])],
+    thinking_config=types.ThinkingConfig(thinking_budget=0),
+    automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
+)
+image = types.Part.from_bytes(data=b"x", mime_type="image/png")
+contents = [types.Content(role="user", parts=[types.Part.from_text(text="Look."), image])]
+answered = gemini.models.generate_content(model=MODEL, contents=contents, config=config)
+contents.append(answered.candidates[0].content)
+result = types.Part.from_function_response(name="look", response={"result": "1"})
+contents.append(types.Content(role="user", parts=[result]))
+print(gemini.models.generate_content(model=MODEL, contents=contents, config=config).text)
+stream = gemini.models.generate_content_stream(model=MODEL, contents=contents, config=config)
+print("".join(part.text or "" for part in stream))
