@@ -11,13 +11,12 @@ The life of a box::
 
 Each box has a separate user; inside a user namespace it is :data:`BOX_UID`. Everything is read-only
 except /tmp. The seat's sockets are in :data:`BOX_SOCKET_DIR`. There is no network. The environment
-holds the variables of the image and :data:`ENVIRONMENT_NAMES`. If an engine cannot provide one of
-these, its
-:attr:`Engine.isolation`, its :attr:`Engine.unenforced` and its documentation page state it.
+contains the variables of the image and :data:`ENVIRONMENT_NAMES`. If an engine cannot provide one
+of these, :attr:`Engine.isolation`, :attr:`Engine.unenforced` and the engine's page state it.
 
-An engine does not know episodes, tasks, sockets or scores. It gets a folder to show inside the box
-and a command to run. The output and the exit of a box are data. Only a failure of the
-infrastructure (a daemon that does not answer, a missing runtime) is an ``InfraError``.
+An engine does not depend on episodes, tasks, sockets or scores. It gets a folder to mount in the
+box and a command to run. It returns the output and the exit of a box. It raises ``InfraError`` only
+for a failure of the infrastructure (a daemon that does not answer, a missing runtime).
 """
 
 from __future__ import annotations
