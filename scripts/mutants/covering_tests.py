@@ -21,7 +21,7 @@ from scripts.mutants.packages import PACKAGES
 FOLDERS = ("unit", "property", "conformance")
 LEFT_OUT = ("tests/conformance/agents", "tests/conformance/benchmarks")
 WITHOUT_ENGINES = "not docker and not bubblewrap and not image and not browser and not slow"
-SECONDS_MAX = 8.0
+SECONDS_MAX = 4.0
 """Of the tests that run for one mutant, as measured."""
 FOLDER_TIME_LIMIT_S = 900.0
 """Time of the tests of one folder. Those of a folder that exceeds it are not used."""

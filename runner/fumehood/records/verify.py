@@ -289,14 +289,17 @@ def _unsealed_files(
         for expected_path in episode_files(name)
         for file in (expected_path, f"{expected_path}.partial")
     }
-    bodies = _referenced_bodies(path) if seal.is_final else None
-    for where, what in unknown_files(path, sealed | expected, bodies):
+    bodies = _referenced_bodies(path)
+    for where, what in unknown_files(path, sealed | expected, bodies if seal.is_final else None):
         yield Damage(where, what, is_of_crash=True)
+    for body in sorted(bodies):
+        if not os.path.lexists(path / body):
+            yield Damage(body, "missing", is_of_crash=not seal.is_final)
     yield from _unknown_folders(path, seal)
 
 
 def _referenced_bodies(path: Path) -> set[str]:
-    """Return the bodies of a finished run; an unreadable list of exchanges is damage already."""
+    """Return the bodies that exchanges refer to; an unreadable list of them is damage already."""
     bodies = set()
     for name in CASSETTE_FOLDERS:
         with suppress(*UNREADABLE):

@@ -181,12 +181,23 @@ class Picture:
     """Returns the Vega-Lite specification for a width in pixels."""
 
 
-def draw(picture: Picture, width_px: int) -> str:
+def draw(picture: Picture, width_px: int, mark: str = "") -> str:
     """Draw a picture as SVG with the colour names of the theme.
 
     Text is escaped. The SVG has no style attribute and no script, so a strict content security
     policy permits it.
+
+    Args:
+        picture: to draw.
+        width_px: width, pixels.
+        mark: title of a picture of unverified runs, which a reader may see without its page.
     """
-    spec = {**picture.spec(width_px), "config": config(), "padding": 4}
+    title = {"text": safe(mark), "color": BAD, "anchor": "start", "limit": width_px}
+    spec = {
+        **picture.spec(width_px),
+        "config": config(),
+        "padding": 4,
+        **({"title": title} if mark else {}),
+    }
     # Without allowed URLs the library cannot use the network.
     return vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE, allowed_base_urls=[])

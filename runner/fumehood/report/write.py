@@ -34,7 +34,7 @@ def write_report(findings: Findings, out: Path) -> list[Path]:
         for folder in (out, out / FIGURES, out / TABLES):
             _make_folder(folder)
         pages = [_write(out / page.path, page.html) for page in render(findings, sections)]
-        figures = _write_figures(pictures, out / FIGURES)
+        figures = _write_figures(pictures, findings.mark, out / FIGURES)
         tables = [
             write(table, out / TABLES)
             for table in data_tables(sections)
@@ -60,9 +60,9 @@ def _write(path: Path, text: str) -> Path:
     return path
 
 
-def _write_figures(pictures: Sequence[Picture], folder: Path) -> list[Path]:
+def _write_figures(pictures: Sequence[Picture], mark: str, folder: Path) -> list[Path]:
     return [
-        _write(folder / f"{picture.name}.svg", in_light(draw(picture, WIDE_PX)))
+        _write(folder / f"{picture.name}.svg", in_light(draw(picture, WIDE_PX, mark)))
         for picture in pictures
     ]
 

@@ -32,7 +32,9 @@ result."""
 CPU_S_MAX = 20
 """Limit per question."""
 WALL_S_MAX = 6 * CPU_S_MAX
-"""A question that waits longer for a processor is not the fault of the agent that caused it."""
+STALLED_CPU_S_MAX = 2.0
+"""A question that has run for less than this when its time is over was stopped, or other processes
+ran, which is not the fault of the agent that caused it. Honest questions need less."""
 MEMORY_BYTES_MAX = 2 << 30
 _IMPORTED_LATE = ("_strptime", "encodings.idna", "encodings.unicode_escape", "traceback")
 """Modules that Python imports on first use, when this process can no longer read them."""
@@ -78,11 +80,10 @@ def _run_in_child(
     reply, ended = _read_all(reading, WALL_S_MAX)
     with suppress(ProcessLookupError):
         os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
+    _, _, usage = os.wait4(child, 0)
     if reply.endswith(b"\n"):
         return reply
-    if not ended:
-        # It has not used up its processor time: it was stopped, or other processes ran.
+    if not ended and usage.ru_utime + usage.ru_stime < STALLED_CPU_S_MAX:
         return _line({"stalled": f"no reply within {WALL_S_MAX} s, within its processor time"})
     return _line({"failed": "it exceeded its time or memory limit"})
 

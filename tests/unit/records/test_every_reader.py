@@ -205,6 +205,9 @@ def test_pages_and_tables_of_an_unverified_run_are_marked(run: Path) -> None:
     assert '<p class="unverified" role="alert">UNVERIFIED' in page
     markdown = (out / "report.md").read_text(encoding="utf-8")
     assert markdown.count("UNVERIFIED") > markdown.count("\n| ---")
+    figures = list((out / "figures").glob("*.svg"))
+    assert figures
+    assert all("UNVERIFIED" in figure.read_text(encoding="utf-8") for figure in figures)
     for table in (out / "tables").glob("*.csv"):
         header, *rows = table.read_text(encoding="utf-8").splitlines()
         assert header.endswith(",unverified")

@@ -6,14 +6,19 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from contextlib import nullcontext
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
+from fumehood.core.errors import InputError
 from fumehood.core.json_values import canonical_json
+from fumehood.core.trace import ModelExchange
 from fumehood.records.cassette import Cassette
+from fumehood.records.run_reader import Accept, open_run
 from fumehood.records.seals import FIRST, SealedFile, seal_row
+from fumehood.records.trust import Trust
 from fumehood.records.verify import verify
 from tests.parts.sealed_runs import KEY, NAMES, finished_run, new_run, play
 
@@ -222,3 +227,31 @@ def test_a_report_in_a_run_folder_is_ignored(tmp_path: Path) -> None:
     (run / "report").mkdir()
     (run / "report/report.html").write_text("")
     assert damage_of(run) == []
+
+
+@pytest.mark.parametrize("finished", [True, False])
+def test_a_removed_body_is_named(tmp_path: Path, finished: bool) -> None:
+    folder = new_run(tmp_path / "run")
+    exchange = ModelExchange(
+        seat="judge",
+        key="key",
+        occurrence=1,
+        request=b"asks",
+        status=200,
+        content_type="",
+        response=b"yes",
+    )
+    Cassette(folder.path / "judge").write(NAMES[0].identifier, [exchange])
+    for name in NAMES if finished else NAMES[:1]:
+        play(folder, name)
+    folder.seal()
+    accepted = Accept.RESUMABLE
+    trust = Trust(KEY.public, {})
+    open_run(folder.path, trust, accepted)
+    body = f"judge/bodies/{sha256(b'yes').hexdigest()}"
+    (folder.path / body).unlink()
+    assert f"{body}: missing" in damage_of(folder.path)
+    with pytest.raises(InputError, match="does not verify") if finished else nullcontext():
+        open_run(folder.path, trust, accepted)
+    with pytest.raises(InputError, match="does not verify"):
+        open_run(folder.path, trust)
