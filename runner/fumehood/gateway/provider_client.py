@@ -7,7 +7,9 @@ that no wait is charged to an agent.
 
 from __future__ import annotations
 
+import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
@@ -182,6 +184,9 @@ class ProviderClient:
         self._client = httpx2.AsyncClient(timeout=timeout, limits=limits, trust_env=False)
         self._queues: dict[Provider, ProviderQueue] = {}
         self._checker = HealthChecker(settings, self._client)
+        self._active = Counter[str]()
+        """By episode: its requests, without those that wait for a check."""
+        self._rested = asyncio.Condition()
 
     @asynccontextmanager
     async def send(self, request: ProviderRequest, waits: Waits) -> AsyncIterator[DirectResponse]:
@@ -195,11 +200,15 @@ class ProviderClient:
             ProviderFailed: the provider does not work.
             RequestFailed: the provider does not answer this request.
         """
-        started = await self._until_answered(request, waits)
+        self._active[request.episode] += 1
         try:
-            yield started
+            started = await self._until_answered(request, waits)
+            try:
+                yield started
+            finally:
+                await started.close()
         finally:
-            await started.close()
+            await self._rest(request.episode)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -245,7 +254,27 @@ class ProviderClient:
             raise ProviderFailed(reason, started.check)
 
     async def _check(self, request: ProviderRequest) -> HealthCheck:
-        return await self._checker.check(request.provider, request.path, request.model)
+        """Check the provider. A failed check is repeated when its episode has no other request,
+        because these may overload the provider."""
+        check = await self._checker.check(request.provider, request.path, request.model)
+        episode = request.episode
+        if not check.failed or self._active[episode] == 1:
+            return check
+        await self._rest(episode)
+        try:
+            async with self._rested:
+                await self._rested.wait_for(lambda: self._active[episode] == 0)
+            return await self._checker.check(request.provider, request.path, request.model)
+        finally:
+            self._active[episode] += 1
+
+    async def _rest(self, episode: str) -> None:
+        """Count one active request less."""
+        self._active[episode] -= 1
+        if not self._active[episode]:
+            del self._active[episode]
+        async with self._rested:
+            self._rested.notify_all()
 
     async def _attempt(
         self, request: ProviderRequest, waits: Waits, *, is_last: bool

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from threading import Event
 
 import pytest
 
-from fumehood.gateway.health_check import TEXT
+from fumehood.gateway.health_check import ATTEMPTS, TEXT
 from fumehood.gateway.settings import ModelsMode
 from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply
 from fumehood.wire.ports import TimeGranted
-from tests.parts.listening import wait_until
+from tests.parts.http import HttpSeat
+from tests.parts.listening import PATIENCE_S, wait_until
 from tests.parts.models import (
     CHAT,
     MESSAGES,
@@ -81,6 +86,41 @@ def test_a_provider_that_hangs_up_on_one_request_works(seat: Asker, script: Scri
     assert (status, answer["error"]["code"]) == (417, "request_failed")
     assert goes_on(seat)
     assert checks(seat) == [("answers 200", False)]
+
+
+@with_budget(wall_ms=600_000)
+@pytest.mark.parametrize(("recovers", "status"), [(True, 417), (False, 424)])
+def test_a_provider_is_checked_again_without_the_other_requests_of_the_episode(
+    seat: Asker, script: Script, models: ScriptedModels, recovers: bool, status: int
+) -> None:
+    loaded = Event()
+    loaded.set()
+
+    def overloaded(asked: AskedOfModel) -> ScriptedReply:
+        if b"long" in asked.body:
+            return ScriptedReply(text="la " * 1_000, pause_s=0.1)
+        return WORKS if is_check(asked) and recovers and not loaded.is_set() else HANGS_UP
+
+    script.answers(overloaded)
+    before = len(models.asked)
+
+    def checked() -> int:
+        return sum(map(is_check, models.asked[before:]))
+
+    with closing(HttpSeat(seat.episode.directory)) as load, ThreadPoolExecutor(1) as threads:
+        assert load.open(CHAT, json.dumps(chat(text="long", stream=True))).status == 200
+        asking = threads.submit(seat.ask, CHAT, chat())
+        assert wait_until(lambda: checked() == ATTEMPTS)
+        assert not asking.done(), "its load may be the reason"
+        loaded.clear()
+        load.close()
+        assert asking.result(PATIENCE_S)[0] == status
+    assert checked() == (ATTEMPTS + 1 if recovers else 2 * ATTEMPTS)
+    if recovers:
+        assert goes_on(seat)
+        assert checks(seat) == [("answers 200", False)]
+    else:
+        ends_as_infra(seat)
 
 
 def test_a_busy_health_check_is_no_evidence(seat: Asker, script: Script) -> None:
