@@ -27,6 +27,8 @@ boxes together would then get the processor time of one process of the host."""
 NEEDED = ("memory", "cpu", "pids")
 HELPERS = 3
 """Number of bubblewrap's processes in a group, in addition to those of the agent."""
+SOCKET_MEMORY = "memory.kmem.tcp.limit_in_bytes"
+"""File of version 1 with the limit for the memory of sockets, which is not part of the memory."""
 _CPU_PERIOD_US = 100_000
 _END_TIMEOUT_S = 10.0
 """Time from SIGKILL until every process of a group is gone."""
@@ -169,11 +171,17 @@ class BoxGroup:
         return _existing(
             (memory / "memory.limit_in_bytes", str(limits.memory_bytes)),
             (memory / "memory.memsw.limit_in_bytes", str(limits.memory_bytes)),
+            (memory / SOCKET_MEMORY, str(socket_bytes(limits))),
             (cpu / "cpu.shares", str(CPU_SHARES)),
             (cpu / "cpu.cfs_period_us", str(_CPU_PERIOD_US)),
             (cpu / "cpu.cfs_quota_us", str(quota_us)),
             (self._folders["pids"] / "pids.max", tasks),
         )
+
+
+def socket_bytes(limits: Limits) -> int:
+    """Return the memory that the sockets of a box may use in addition to its memory."""
+    return limits.memory_bytes // 8
 
 
 def remove_group(user: int) -> bool:
@@ -200,8 +208,8 @@ def remove_unnamed_groups(reserved: Callable[[], Collection[int]]) -> None:
                 folder.rmdir()
 
 
-_OPTIONAL = ("memory.swap.max", "memory.memsw.limit_in_bytes")
-"""Files that do not exist if the kernel does not account swap."""
+_OPTIONAL = ("memory.swap.max", "memory.memsw.limit_in_bytes", SOCKET_MEMORY)
+"""Files that do not exist if the kernel does not account swap or sockets."""
 
 
 def _existing(*settings: tuple[Path, str]) -> list[tuple[Path, str]]:

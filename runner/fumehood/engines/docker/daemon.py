@@ -89,16 +89,16 @@ class Daemon:
         info: dict[str, Any] = self._ask("describe itself", self.client.info)
         return info
 
-    def create(self, name: str, config: Mapping[str, Any]) -> None:
-        """Create a container called ``name``, not yet running.
+    def create(self, name: str, config: Mapping[str, Any]) -> str:
+        """Create a container called ``name``, not yet running, and return its ID.
 
         Raises:
             InputError: the image does not exist.
         """
 
-        def create() -> None:
+        def create() -> str:
             try:
-                self.client.create_container_from_config(config, name)  # type: ignore[no-untyped-call]
+                return str(self.client.create_container_from_config(config, name)["Id"])  # type: ignore[no-untyped-call]
             except ImageNotFound as error:
                 raise InputError(
                     f"there is no image {config['Image']!r} here; pull or build it"
@@ -107,8 +107,9 @@ class Daemon:
                 # A conflict means that the answer to an earlier attempt was lost.
                 if error.status_code != requests.codes.conflict:
                     raise
+                return str(self.client.inspect_container(name)["Id"])
 
-        self._ask("create a container", create)
+        return self._ask("create a container", create)
 
     def start(self, container: str) -> None:
         """Start a created container; returns when its process runs."""

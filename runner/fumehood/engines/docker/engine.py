@@ -37,6 +37,7 @@ from fumehood.engines.docker.image_settings import (
     resolved_working_dir,
     scratch_folders,
 )
+from fumehood.engines.docker.socket_memory import drop_group, limit_socket_memory
 from fumehood.engines.engine import (
     AGENT_FOLDER,
     BOX_SOCKET_DIR,
@@ -194,8 +195,12 @@ class DockerEngine:
                 config = container_config(
                     self._daemon.client, spec, command, self._runtime(), private
                 )
-                self._daemon.create(name, config)
+                container = self._daemon.create(name, config)
                 self._require_command(spec.image, command[0], name)
+                # gVisor counts sockets as memory, and sets no limits of a group that exists.
+                if not self._runtime().own_kernel:
+                    held.on_release(lambda: drop_group(container))
+                    limit_socket_memory(container, spec.limits)
                 output = self._run(name, spec.limits.output_bytes)
             except (InfraError, InputError):
                 self._daemon.remove(name)
@@ -218,6 +223,7 @@ class DockerEngine:
         match orphan.kind:
             case OrphanKind.CONTAINER:
                 self._daemon.remove(orphan.name)
+                drop_group(orphan.name)
             case OrphanKind.IMAGE:
                 return self._daemon.remove_image(orphan.name)
         return True

@@ -101,6 +101,7 @@ CONTROLS: Mapping[str, Control] = {
         fork_bomb_sh="processes and threads, of",
         zombies="processes and threads, of",
         memory_bomb="MiB of memory, of",
+        socket_memory="MiB in sockets, of",
         descriptors="it got descriptors",
         deaf="of its processes still run",
         look_around="it read",
