@@ -30,3 +30,16 @@ def test_the_example_agent_solves_the_example_tasks(tmp_path: Path) -> None:
     printed = json.loads(_fumehood(folder, "run", "--config", "run.yaml", *engine, "--json"))
     success = {agent["agent"]: agent["success_rate"] for agent in printed["agents"]}
     assert success["mine"] == 1.0
+
+
+def test_the_example_team_plays_the_sample_with_three_workers(tmp_path: Path) -> None:
+    folder = shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    settings = (folder / "team.yaml").read_text() + "tasks: {names: [crud_close_relocation]}\n"
+    (folder / "team.yaml").write_text(settings)
+    engine = ("--engine", "process", "--i-trust-this-agent")
+    printed = json.loads(
+        _fumehood(folder, "run", "--config", "team.yaml", *engine, "--out", "run", "--json")
+    )
+    assert [agent["success_rate"] for agent in printed["agents"]] == [1.0]
+    metrics = json.loads((folder / "run" / "episodes.jsonl").read_text())["metrics"]
+    assert (metrics["turns"], metrics["messages"], metrics["idle_seats"]) == (2, 1, 2)

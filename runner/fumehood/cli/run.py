@@ -32,6 +32,7 @@ FILE_ONLY = (
         "search",
         "seats",
         "tasks",
+        "team",
     ),
 )
 """Structured settings, which have no flag."""

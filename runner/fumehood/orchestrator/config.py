@@ -365,6 +365,12 @@ class BudgetChange(_Bounds):  # type: ignore[misc]
         return changes
 
 
+class TeamConfig(_Strict):
+    """A supervisor and workers that replace the one agent of each task, within its budget."""
+
+    workers: int = Field(ge=1, le=15, description="Number of workers: worker1, worker2, …")
+
+
 _Object = TypeVar("_Object", bound=BaseModel)
 
 
@@ -431,6 +437,9 @@ class RunConfig(_Strict):
     )
     budget: BudgetChange | None = Field(
         None, description="Bounds that replace those of the tasks, for the tested agents."
+    )
+    team: TeamConfig | None = Field(
+        None, description="Plays each task with a supervisor and workers, within the task's budget."
     )
     model: str | None = Field(None, description="Model that built-in scaffolds call.")
     models: ModelsConfig | None = Field(

@@ -45,7 +45,7 @@ from fumehood.records.trust import Trust
 from fumehood.records.verify import verify
 from fumehood.version import __version__
 
-SUITE_SETTINGS = frozenset({"suite", "tasks", "faults", "budget"})
+SUITE_SETTINGS = frozenset({"suite", "tasks", "faults", "budget", "team"})
 """Settings that determine the suite. The digests of the suites are compared instead."""
 
 DAMAGED = Infra(

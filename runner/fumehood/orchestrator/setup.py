@@ -19,6 +19,7 @@ from fumehood.orchestrator.judging import JudgeSource, judge_source
 from fumehood.orchestrator.models import check_scaffolds, gateway_settings
 from fumehood.orchestrator.plan import PlannedEpisode, plan_episodes
 from fumehood.orchestrator.task_changes import selected, with_budget
+from fumehood.orchestrator.teams import with_team
 from fumehood.records.run_reader import RunReader
 from fumehood.records.seals import Signing
 from fumehood.records.signing_key import user_key
@@ -47,6 +48,7 @@ class RunSetup:
         """
         suite = selected(load_suite(config.suite, config.snapshot), config.tasks)
         suite = with_budget(with_faults(suite, config.faults), config.budget)
+        suite = with_team(suite, config.team)
         return cls._plan(resolve_config(config, suite), suite)
 
     @classmethod

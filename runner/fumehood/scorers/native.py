@@ -118,6 +118,18 @@ def task_metrics(task: Task, evidence: Evidence, success: bool) -> JsonObject:
         **call_metrics(counts, success),
         "faults_planned": len(families),
         "faults_fired": sum(count > 0 for count in evidence.fire_counts),
+        **(_coordination_metrics(task, evidence) if task.conversation else {}),
+    }
+
+
+def _coordination_metrics(task: Task, evidence: Evidence) -> JsonObject:
+    """Return how the seats of a conversation worked together."""
+    active = {call.seat for call in evidence.calls}
+    active |= {submission.seat for submission in evidence.submissions if submission.text}
+    return {
+        "turns": sum(len(answers) for answers in evidence.turn_answers.values()),
+        "messages": sum(bool(submission.text) for submission in evidence.submissions),
+        "idle_seats": sum(seat.name not in active for seat in task.seats),
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from fumehood.core.conversation import Handover, indent_continuation
 from fumehood.core.errors import SpecError
@@ -71,6 +71,18 @@ def count_setting(settings: JsonObject, name: str, default: int) -> int:
     raise SpecError(f"conversation.settings.{name}", "must be a whole number, at least 1")
 
 
+def flag_setting(settings: JsonObject, name: str) -> bool:
+    """Return a setting that is true or false, false by default.
+
+    Raises:
+        SpecError: it has another type.
+    """
+    value = settings.get(name, False)
+    if isinstance(value, bool):
+        return value
+    raise SpecError(f"conversation.settings.{name}", "must be true or false")
+
+
 class Dialogue:
     """Two seats take turns until one submits a stop text.
 
@@ -127,7 +139,7 @@ class Round:
 
     Settings: ``order`` (seats, by default in the order of the task), ``rounds`` (number of rounds,
     1 by default), ``opening`` (the first message to every seat), ``stop`` (a text that ends the
-    conversation).
+    conversation), ``simultaneous`` (whether seats receive only the texts of earlier rounds).
     """
 
     def __init__(self, settings: JsonObject, seats: tuple[str, ...]) -> None:
@@ -136,13 +148,16 @@ class Round:
         Raises:
             SpecError: a setting is invalid.
         """
-        check_names(settings, ("order", "rounds", "opening", "stop"))
+        check_names(settings, ("order", "rounds", "opening", "stop", "simultaneous"))
         order = settings.get("order", list(seats))
         if not isinstance(order, list) or len(order) != len({*map(str, order)}) or not order:
             raise SpecError("conversation.settings.order", "must be a list of different seats")
         self._order = [seat_value(name, "conversation.settings.order", seats) for name in order]
         self._turns_left = count_setting(settings, "rounds", 1) * len(self._order)
         self._stop = text_setting(settings, "stop")
+        self._is_simultaneous = flag_setting(settings, "simultaneous")
+        self._texts_of_round: list[tuple[str, str]] = []
+        """Author and text, in a simultaneous round that has not ended."""
         opening = text_setting(settings, "opening")
         self._pending: dict[str, list[str]] = {
             name: [opening] if opening else [] for name in self._order
@@ -154,17 +169,26 @@ class Round:
 
     def turn_after_answer(self, seat: str, text: str) -> Handover | None:
         """Store the text for all other seats and continue with the next one."""
-        for other in self._order:
-            if other != seat:
-                self._pending[other].append(indent_continuation(f"{seat}: {text}"))
+        self._texts_of_round.append((seat, indent_continuation(f"{seat}: {text}")))
+        if not self._is_simultaneous or seat == self._order[-1]:
+            self._deliver()
         ends = bool(self._stop) and self._stop in text
         return None if ends else self._next_after(seat)
 
     def turn_after_end(self, seat: str) -> Handover | None:
         """Continue without the seat."""
+        if seat == self._order[-1]:
+            self._deliver()
         following = self._next_after(seat)
         self._order.remove(seat)
         return following if self._order else None
+
+    def _deliver(self) -> None:
+        for author, text in self._texts_of_round:
+            for other in self._order:
+                if other != author:
+                    self._pending[other].append(text)
+        self._texts_of_round.clear()
 
     def _next_after(self, seat: str) -> Handover | None:
         self._turns_left -= 1
@@ -180,12 +204,85 @@ class Round:
 _ADDRESSED = re.compile(r"\s*@([a-z0-9_]+)\s*:?\s*(.*)", re.DOTALL)
 
 
-class Supervisor:
-    """One seat assigns work to the others, one at a time, and receives their answers.
+class Tree:
+    """Each seat assigns work to the seats below it, one at a time, and receives their answers.
 
-    The head assigns work with ``@name: text``; any other text ends the conversation. Settings:
-    ``head`` (the leading seat), ``opening`` (its first message), ``turns_max`` (turns of all seats
-    together).
+    A seat assigns work with ``@name: text``. Any other text is its answer to the seat above it; if
+    the root submits it, it ends the conversation. Settings: ``parents`` (by seat, the seat above
+    it; the root is the only seat without one), ``opening`` (first message to the root),
+    ``turns_max`` (turns of all seats together).
+    """
+
+    def __init__(self, settings: JsonObject, seats: tuple[str, ...]) -> None:
+        """Read the settings.
+
+        Raises:
+            SpecError: the seats do not form a tree, or a setting is invalid.
+        """
+        check_names(settings, ("parents", "opening", "turns_max"))
+        self._parents = _parents(settings, seats)
+        self._root = next(name for name in seats if name not in self._parents)
+        self._opening = text_setting(settings, "opening")
+        self._turns_left = count_setting(settings, "turns_max", TURNS_MAX)
+
+    def first_turn(self) -> Handover:
+        """Begin with the root."""
+        return Handover(self._root, self._opening)
+
+    def turn_after_answer(self, seat: str, text: str) -> Handover | None:
+        """Pass an order to the seat below, and an answer to the seat above."""
+        self._turns_left -= 1
+        if self._turns_left <= 0:
+            return None
+        below = [name for name, parent in self._parents.items() if parent == seat]
+        addressed = _ADDRESSED.fullmatch(text) if below or seat == self._root else None
+        if addressed is not None:
+            name, order = addressed.groups()
+            if name in below:
+                return Handover(name, order)
+            return Handover(seat, f"No seat is called {name}; seats: {', '.join(below)}.")
+        if seat == self._root:
+            return None
+        return Handover(self._parents[seat], indent_continuation(f"{seat}: {text}"))
+
+    def turn_after_end(self, seat: str) -> Handover | None:
+        """End the conversation if the root left; otherwise inform the seat above."""
+        if seat == self._root:
+            return None
+        above = self._parents.pop(seat)
+        # The seats below the one that left continue below its parent.
+        for name, parent in self._parents.items():
+            if parent == seat:
+                self._parents[name] = above
+        return Handover(above, f"{seat} has left.")
+
+
+def _parents(settings: JsonObject, seats: tuple[str, ...]) -> dict[str, str]:
+    field = "conversation.settings.parents"
+    given = settings.get("parents")
+    if not isinstance(given, dict):
+        raise SpecError(field, "must be an object: seat to the seat above it")
+    parents = {
+        seat_value(name, field, seats): seat_value(parent, f"{field}.{name}", seats)
+        for name, parent in given.items()
+    }
+    if len(parents) != len(seats) - 1:
+        raise SpecError(field, "must name a parent for every seat but one, the root")
+    for name in parents:
+        above, path = name, {name}
+        while above in parents:
+            above = parents[above]
+            if above in path:
+                raise SpecError(f"{field}.{name}", "must not lead back to the seat itself")
+            path.add(above)
+    return parents
+
+
+class Supervisor(Tree):
+    """One seat assigns work to all others: a tree of one level.
+
+    Settings: ``head`` (the leading seat), ``opening`` (its first message), ``turns_max`` (turns of
+    all seats together).
     """
 
     def __init__(self, settings: JsonObject, seats: tuple[str, ...]) -> None:
@@ -197,33 +294,101 @@ class Supervisor:
         check_names(settings, ("head", "opening", "turns_max"))
         if len(seats) < 2:
             raise SpecError("conversation.rule", "supervisor needs at least two seats")
-        self._head = seat_setting(settings, "head", seats)
+        head = seat_setting(settings, "head", seats)
+        others = {name: setting for name, setting in settings.items() if name != "head"}
+        parents: JsonObject = {name: head for name in seats if name != head}
+        super().__init__({**others, "parents": parents}, seats)
+
+
+ALL = "all"
+"""Address of all neighbours."""
+_MESSAGE = re.compile(r"^@([a-z0-9_]+)[ \t]*:[ \t]*", re.MULTILINE)
+
+
+class Graph:
+    """Seats write to their neighbours in a graph. A seat has a turn when it has received a message.
+
+    A line that begins with ``@name:`` starts a private message to a neighbour. A line that begins
+    with ``@all:``, and text before the first address, goes to all neighbours. Seats take turns in
+    the order of their first unread message. The conversation ends when no message is unread.
+    Settings: ``edges`` (pairs of seats that may write to each other), ``first`` (the seat that
+    begins), ``opening`` (its message), ``stop`` (a text that ends the conversation), ``turns_max``
+    (turns of all seats together).
+    """
+
+    def __init__(self, settings: JsonObject, seats: tuple[str, ...]) -> None:
+        """Read the settings.
+
+        Raises:
+            SpecError: a setting is invalid.
+        """
+        check_names(settings, ("edges", "first", "opening", "stop", "turns_max"))
+        self._neighbours = _neighbours(settings, seats)
+        self._first = seat_setting({"first": seats[0], **settings}, "first", seats)
         self._opening = text_setting(settings, "opening")
-        self._workers = [name for name in seats if name != self._head]
+        self._stop = text_setting(settings, "stop")
         self._turns_left = count_setting(settings, "turns_max", TURNS_MAX)
+        self._unread: dict[str, list[str]] = {}
+        """By seat, in the order of the turns."""
 
     def first_turn(self) -> Handover:
-        """Begin with the head."""
-        return Handover(self._head, self._opening)
+        """Begin with the first seat."""
+        return Handover(self._first, self._opening)
 
     def turn_after_answer(self, seat: str, text: str) -> Handover | None:
-        """Pass an order of the head to the named worker, and an answer of a worker to the head."""
-        self._turns_left -= 1
-        if self._turns_left <= 0:
-            return None
-        if seat != self._head:
-            return Handover(self._head, indent_continuation(f"{seat}: {text}"))
-        addressed = _ADDRESSED.fullmatch(text)
-        if addressed is None:
-            return None
-        name, order = addressed.groups()
-        if name in self._workers:
-            return Handover(name, order)
-        return Handover(self._head, f"No seat is called {name}; seats: {', '.join(self._workers)}.")
+        """Deliver the messages and continue with the seat that has waited longest."""
+        for name, message in _messages(text):
+            if name == ALL:
+                for neighbour in self._neighbours[seat]:
+                    self._deliver(neighbour, f"{seat} to all: {message}")
+            elif name in self._neighbours[seat]:
+                self._deliver(name, f"{seat}: {message}")
+            else:
+                names = ", ".join(self._neighbours[seat]) or "none"
+                self._deliver(seat, f"No neighbour is called {name}; neighbours: {names}.")
+        ends = bool(self._stop) and self._stop in text
+        return None if ends else self._next()
 
     def turn_after_end(self, seat: str) -> Handover | None:
-        """End the conversation if the head left; otherwise inform the head."""
-        if seat == self._head:
+        """Inform the neighbours and continue."""
+        self._unread.pop(seat, None)
+        for neighbour in self._neighbours.pop(seat):
+            self._neighbours[neighbour].remove(seat)
+            self._deliver(neighbour, f"{seat} has left.")
+        return self._next()
+
+    def _deliver(self, seat: str, text: str) -> None:
+        self._unread.setdefault(seat, []).append(indent_continuation(text))
+
+    def _next(self) -> Handover | None:
+        self._turns_left -= 1
+        if self._turns_left <= 0 or not self._unread:
             return None
-        self._workers.remove(seat)
-        return Handover(self._head, f"{seat} has left.")
+        seat = next(iter(self._unread))
+        return Handover(seat, "\n\n".join(self._unread.pop(seat)))
+
+
+def _neighbours(settings: JsonObject, seats: tuple[str, ...]) -> dict[str, list[str]]:
+    field = "conversation.settings.edges"
+    edges = settings.get("edges")
+    if not isinstance(edges, list) or not edges:
+        raise SpecError(field, "must be a list of pairs of seats")
+    neighbours: dict[str, list[str]] = {name: [] for name in seats}
+    for index, edge in enumerate(edges):
+        match edge:
+            case [one, other] if one != other:
+                pair = [seat_value(name, f"{field}[{index}]", seats) for name in (one, other)]
+            case _:
+                raise SpecError(f"{field}[{index}]", "must be a pair of different seats")
+        for name, neighbour in (pair, pair[::-1]):
+            if neighbour not in neighbours[name]:
+                neighbours[name].append(neighbour)
+    return neighbours
+
+
+def _messages(text: str) -> Iterator[tuple[str, str]]:
+    """Return address and text of each message that is not empty."""
+    before, *addressed = _MESSAGE.split(text)
+    for name, message in [(ALL, before), *zip(addressed[::2], addressed[1::2], strict=True)]:
+        if message.strip():
+            yield name, message.strip()

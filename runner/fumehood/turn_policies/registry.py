@@ -22,8 +22,10 @@ TURN_POLICIES: Registry[TurnPolicyFactory] = Registry(
     "turn policy",
     {
         "dialogue": "fumehood.turn_policies.policies:Dialogue",
+        "graph": "fumehood.turn_policies.policies:Graph",
         "round": "fumehood.turn_policies.policies:Round",
         "supervisor": "fumehood.turn_policies.policies:Supervisor",
+        "tree": "fumehood.turn_policies.policies:Tree",
     },
 )
 

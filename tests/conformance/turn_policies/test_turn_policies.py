@@ -21,8 +21,10 @@ SETTINGS: dict[str, JsonObject] = {
         "stop": {"scout": ["ENOUGH"]},
         "turns_max": 12,
     },
+    "graph": {"edges": [["lead", "scout"]], "first": "scout", "opening": "Go.", "turns_max": 12},
     "round": {"rounds": 6, "opening": "Go.", "stop": "ENOUGH"},
     "supervisor": {"head": "lead", "opening": "Go.", "turns_max": 12},
+    "tree": {"parents": {"scout": "lead"}, "opening": "Go.", "turns_max": 12},
 }
 TURNS_MAX = 12
 WORDS = st.sampled_from(("yes", "", "@scout: go on", "@unknown x", "ENOUGH", "@scout")) | st.text(

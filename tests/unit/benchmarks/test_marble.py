@@ -124,6 +124,12 @@ def test_an_unknown_scenario_is_rejected(argument: str, complaint: str) -> None:
     [
         (BARGAINED, {"scenario": "research"}, "scenario must be bargaining, not research"),
         (BARGAINED, {"agents": []}, "agents"),
+        (BARGAINED, {"coordinate_mode": "star"}, "coordinate_mode: must be empty or graph"),
+        (
+            BARGAINED,
+            {"relationships": [["agent1", "agent2", "parent"]]},
+            "relationships: must link all parties.*: agent1 and agent3",
+        ),
         (BARGAINED, {"agents": [{"agent_id": "agent1", "profile": "x"}]}, "seller or buyer"),
     ],
 )

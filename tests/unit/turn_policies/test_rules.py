@@ -8,7 +8,7 @@ import pytest
 
 from fumehood.core.conversation import Handover
 from fumehood.core.errors import SpecError
-from fumehood.turn_policies.policies import Dialogue, Round, Supervisor
+from fumehood.turn_policies.policies import Dialogue, Graph, Round, Supervisor, Tree
 
 
 def test_a_dialogue_forwards_messages_until_its_end() -> None:
@@ -75,6 +75,64 @@ def test_a_supervisor_is_informed_of_seats_that_left() -> None:
     assert talk.turn_after_end("one") == Handover("lead", "one has left.")
 
 
+def test_in_a_simultaneous_round_no_seat_receives_a_text_of_the_same_round() -> None:
+    talk = Round({"rounds": 2, "simultaneous": True}, ("a", "b", "c"))
+    assert talk.first_turn() == Handover("a", "")
+    assert talk.turn_after_answer("a", "1") == Handover("b", "")
+    assert talk.turn_after_answer("b", "2") == Handover("c", "")
+    assert talk.turn_after_answer("c", "3") == Handover("a", "b: 2\n\nc: 3")
+    assert talk.turn_after_answer("a", "4") == Handover("b", "a: 1\n\nc: 3")
+
+
+def test_a_simultaneous_round_ends_when_its_last_seat_leaves() -> None:
+    talk = Round({"rounds": 2, "simultaneous": True}, ("a", "b"))
+    talk.first_turn()
+    talk.turn_after_answer("a", "1")
+    assert talk.turn_after_end("b") == Handover("a", "")
+
+
+def test_in_a_tree_orders_go_down_and_answers_go_up() -> None:
+    talk = Tree({"parents": {"left": "root", "leaf": "left"}}, ("root", "left", "leaf"))
+    assert talk.first_turn() == Handover("root", "")
+    assert talk.turn_after_answer("root", "@leaf: go") == Handover(
+        "root", "No seat is called leaf; seats: left."
+    )
+    assert talk.turn_after_answer("root", "@left: find it") == Handover("left", "find it")
+    assert talk.turn_after_answer("left", "@leaf: find it") == Handover("leaf", "find it")
+    assert talk.turn_after_answer("leaf", "@root: 42") == Handover("left", "leaf: @root: 42")
+    assert talk.turn_after_answer("left", "42") == Handover("root", "left: 42")
+    assert talk.turn_after_answer("root", "It is 42.") is None
+
+
+def test_seats_below_one_that_left_continue_below_its_parent() -> None:
+    talk = Tree({"parents": {"left": "root", "leaf": "left"}}, ("root", "left", "leaf"))
+    assert talk.turn_after_end("left") == Handover("root", "left has left.")
+    assert talk.turn_after_answer("root", "@leaf: go on") == Handover("leaf", "go on")
+    assert talk.turn_after_end("root") is None
+
+
+def test_in_a_graph_messages_are_private_or_go_to_all_neighbours() -> None:
+    talk = Graph({"edges": [["a", "b"], ["a", "c"]]}, ("a", "b", "c"))
+    assert talk.first_turn() == Handover("a", "")
+    handover = talk.turn_after_answer("a", "Hello.\n@c: only you\nknow this\n@all: bye")
+    assert handover == Handover("b", "a to all: Hello.\n\na to all: bye")
+    handover = talk.turn_after_answer("b", "@c: hidden")
+    assert handover == Handover(
+        "c", "a to all: Hello.\n\na: only you\n    know this\n\na to all: bye"
+    )
+    assert talk.turn_after_answer("c", "") == Handover(
+        "b", "No neighbour is called c; neighbours: a."
+    )
+    assert talk.turn_after_answer("b", "") is None
+
+
+def test_a_graph_informs_the_neighbours_of_a_seat_that_left() -> None:
+    talk = Graph({"edges": [["a", "b"], ["b", "c"]], "stop": "DONE"}, ("a", "b", "c"))
+    talk.turn_after_answer("a", "go")
+    assert talk.turn_after_end("b") == Handover("a", "b has left.")
+    assert talk.turn_after_answer("a", "DONE") is None
+
+
 @pytest.mark.parametrize(
     ("make", "settings", "seats", "field"),
     [
@@ -106,6 +164,17 @@ def test_a_supervisor_is_informed_of_seats_that_left() -> None:
         ),
         (Round, {"order": ["a", "a"]}, ("a", "b"), "conversation.settings.order"),
         (Supervisor, {"head": "a"}, ("a",), "conversation.rule"),
+        (Round, {"simultaneous": 1}, ("a", "b"), "conversation.settings.simultaneous"),
+        (Tree, {"parents": {}}, ("a", "b"), "conversation.settings.parents"),
+        (
+            Tree,
+            {"parents": {"b": "c", "c": "b"}},
+            ("a", "b", "c"),
+            "conversation.settings.parents.b",
+        ),
+        (Graph, {"edges": []}, ("a", "b"), "conversation.settings.edges"),
+        (Graph, {"edges": [["a", "a"]]}, ("a", "b"), "conversation.settings.edges[0]"),
+        (Graph, {"edges": [["a", "z"]]}, ("a", "b"), "conversation.settings.edges[0]"),
     ],
 )
 def test_invalid_settings_are_named(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Literal
 
@@ -57,6 +58,9 @@ class Record(_Published):
 
     scenario: str
     number: int = Field(alias="task_id")
+    coordinate_mode: str = ""
+    relationships: tuple[tuple[str, str, str], ...] = ()
+    """First party, second party, and the name of their relationship."""
     task: TaskRecord
     agents: tuple[Participant, ...] = Field(min_length=1)
 
@@ -83,8 +87,9 @@ def bargaining_case(record: Record) -> Case:
     """Return a record as a task with one seat per party.
 
     Raises:
-        SpecError: A party has no role.
+        SpecError: A party has no role, or the parties do not all hear each other.
     """
+    _check_everybody_hears(record)
     parties: list[Json] = [
         {"name": party.agent_id, "side": _side(party)} for party in record.agents
     ]
@@ -103,6 +108,23 @@ def bargaining_case(record: Record) -> Case:
     return Case(
         task, Gold("marble", (criterion,), solvable=True, oracle=_bargaining_oracle(record))
     )
+
+
+def _check_everybody_hears(record: Record) -> None:
+    """Check that the record asks for the one topology that the world has: all parties in turn."""
+    if record.coordinate_mode not in {"", "graph"}:
+        raise SpecError(
+            "coordinate_mode",
+            f"must be empty or graph, not {record.coordinate_mode!r}: the parties act in turn",
+        )
+    linked = {frozenset(pair) for *pair, _ in record.relationships}
+    names = [party.agent_id for party in record.agents]
+    missing = [pair for pair in combinations(names, 2) if linked and frozenset(pair) not in linked]
+    if missing:
+        raise SpecError(
+            "relationships",
+            f"must link all parties, who hear each other; not linked: {' and '.join(missing[0])}",
+        )
 
 
 def _bargaining_seat(record: Record, party: Participant) -> SeatSpec:

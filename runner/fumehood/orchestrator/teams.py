@@ -1,0 +1,114 @@
+"""Gives the tasks of a suite to a supervisor and its workers, who share the budget of one agent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from fumehood.core.conversation import ConversationSpec
+from fumehood.core.episode_spec import SeatSpec
+from fumehood.core.errors import InputError
+from fumehood.core.json_values import Json
+from fumehood.core.ledger import Budget, BudgetKind, ChargedBy
+from fumehood.core.task import Case, Suite, Task
+from fumehood.orchestrator.config import TeamConfig
+
+HEAD_INSTRUCTION = """\
+{instruction}
+
+You lead a team: {workers}. The members have your tools and share your environment. To give work \
+to a member, submit `@name: text`. The answer of the member is your next message. Any other text \
+that you submit is the final answer."""
+WORKER_INSTRUCTION = """\
+You are {name}, a member of a team that {head} leads. Carry out each order with your tools. Then \
+submit the result as text."""
+
+
+def with_team(suite: Suite, team: TeamConfig | None) -> Suite:
+    """Return the suite with a supervisor and workers in place of the agent of each task.
+
+    Each bound of the task is divided among the seats; the supervisor gets the remainder. The bound
+    of the wall time is not divided, because a seat is not charged while it waits.
+
+    Raises:
+        InputError: a task has several seats, or several messages of a user.
+    """
+    if team is None:
+        return suite
+    names = [f"worker{number}" for number in range(1, team.workers + 1)]
+    return replace(suite, cases=tuple(_with_workers(case, names) for case in suite.cases))
+
+
+def _with_workers(case: Case, names: Sequence[str]) -> Case:
+    task = case.task
+    if len(task.seats) > 1 or task.seats[0].further_turns or task.conversation:
+        raise InputError(f"team: {task.task_id} has other seats or further messages; remove `team`")
+    own = task.seats[0]
+    share = _share(own.budget, len(names) + 1)
+    head = replace(
+        own,
+        instruction=HEAD_INSTRUCTION.format(instruction=own.instruction, workers=", ".join(names)),
+        budget=_rest(own.budget, share, len(names)),
+    )
+    workers = (
+        SeatSpec(
+            name=name,
+            instruction=WORKER_INSTRUCTION.format(name=name, head=own.name),
+            budget=share,
+            tools=own.tools,
+        )
+        for name in names
+    )
+    seats = (head, *workers)
+    conversation = ConversationSpec("supervisor", {"head": own.name})
+    changed: Task = replace(task, seats=seats, conversation=conversation)
+    return Case(changed, replace(case.gold, oracle=_divided(case.gold.oracle, names, share)))
+
+
+def _divisible(budget: Budget) -> Mapping[BudgetKind, int]:
+    return {
+        kind: limit
+        for kind, limit in budget.limits.items()
+        if kind.charged_by is not ChargedBy.CLOCK
+    }
+
+
+def _share(budget: Budget, seats: int) -> Budget:
+    limits = {kind.value: limit // seats for kind, limit in _divisible(budget).items()}
+    return budget.with_limits(**limits)
+
+
+def _rest(budget: Budget, share: Budget, workers: int) -> Budget:
+    limits = {
+        kind.value: limit - workers * (share[kind] or 0)
+        for kind, limit in _divisible(budget).items()
+    }
+    return budget.with_limits(**limits)
+
+
+def _divided(
+    moves: Sequence[Mapping[str, Json]] | None, names: Sequence[str], share: Budget
+) -> tuple[Mapping[str, Json], ...] | None:
+    """Return the oracle's moves with its calls divided among the workers; the head makes the rest.
+
+    Args:
+        moves: of the oracle of one agent.
+        names: of the workers.
+        share: budget of each worker.
+    """
+    if moves is None:
+        return None
+    calls = [move for move in moves if "tool_name" in move]
+    bounds = [share[kind] for kind in (BudgetKind.STEPS, BudgetKind.CALLS)]
+    part = min(
+        math.ceil(len(calls) / len(names)), *(len(calls) if b is None else b for b in bounds)
+    )
+    divided: list[Mapping[str, Json]] = []
+    for at, name in enumerate(names):
+        own = calls[at * part : (at + 1) * part]
+        if own:
+            divided.append({"submit": f"@{name}: Do your part."})
+            divided += ({**call, "seat": name} for call in own)
+            divided.append({"seat": name, "submit": "Done."})
+    return (*divided, *calls[part * len(names) :], *moves[len(calls) :])

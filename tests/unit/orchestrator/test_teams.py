@@ -1,0 +1,47 @@
+"""A team plays the tasks of one agent within the budget of one agent."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fumehood.benchmarks.registry import load_suite
+from fumehood.benchmarks.shared.baselines import play_noop, play_oracle
+from fumehood.core.errors import InputError
+from fumehood.core.ledger import BudgetKind, ChargedBy
+from fumehood.orchestrator.config import TeamConfig
+from fumehood.orchestrator.teams import with_team
+from fumehood.scorers.registry import score_evidence
+
+SAMPLE = load_suite("sample")
+
+
+@given(workers=st.integers(1, 15))
+def test_the_budgets_of_a_team_add_up_to_that_of_one_agent(workers: int) -> None:
+    team = with_team(SAMPLE, TeamConfig(workers=workers))
+    for one, many in zip(SAMPLE.cases, team.cases, strict=True):
+        own = one.task.seats[0].budget
+        shares = [seat.budget for seat in many.task.seats]
+        assert len(shares) == workers + 1
+        for kind in BudgetKind:
+            bounds = [share[kind] for share in shares]
+            if kind.charged_by is ChargedBy.CLOCK or own[kind] is None:
+                assert bounds == [own[kind]] * len(shares)
+            else:
+                assert sum(bound or 0 for bound in bounds) == own[kind]
+
+
+def test_the_oracle_of_a_team_solves_the_tasks_of_one_agent() -> None:
+    team = with_team(SAMPLE, TeamConfig(workers=3))
+    assert play_oracle(team, score_evidence).solved == len(SAMPLE.cases)
+    assert play_noop(team, score_evidence).solved == 0
+
+
+def test_without_a_team_the_suite_is_unchanged() -> None:
+    assert with_team(SAMPLE, None) is SAMPLE
+
+
+def test_a_task_with_several_seats_has_no_team() -> None:
+    with pytest.raises(InputError, match="team: werewolf_1 has other seats"):
+        with_team(load_suite("marble:werewolf"), TeamConfig(workers=3))
