@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from fumehood.benchmarks.shared.baselines import Baseline, play_noop, play_oracle
-from fumehood.benchmarks.shared.proof import ScoreEpisode
+from fumehood.benchmarks.shared.proof import ScoreEpisode, is_solvable
 from fumehood.core.task import Suite
 from fumehood.records.caches import keep_baseline, kept_baseline
 from fumehood.report import wording
@@ -26,6 +26,34 @@ def noop_of(suite: Suite) -> Baseline:
 def oracle_of(suite: Suite) -> Baseline:
     """Return the score of the oracle, which makes the calls that the gold contains."""
     return _baseline("oracle", suite, play_oracle)
+
+
+class Solvability:
+    """Whether tasks of a suite are known to be solvable: the task says so, or its oracle solves it.
+
+    Oracles are played on demand. Results are cached if this takes long.
+    """
+
+    def __init__(self, suite: Suite) -> None:
+        self._suite = suite
+        self._known = {
+            task: value
+            for task, value in (kept_baseline("solvable", suite) or {}).items()
+            if isinstance(value, bool | None)
+        }
+        self._spent_s = 0.0
+
+    def __call__(self, task_id: str) -> bool | None:
+        """Return whether a task is known to be solvable; None if neither is proven."""
+        if task_id not in self._known:
+            case = next(case for case in self._suite.cases if case.task.task_id == task_id)
+            started = time.monotonic()
+            self._known[task_id] = is_solvable(case, score_evidence)
+            self._spent_s += time.monotonic() - started
+            if self._spent_s > LONG_S and case.gold.solvable is None:
+                with suppress(OSError):
+                    keep_baseline("solvable", self._suite, self._known)
+        return self._known[task_id]
 
 
 def describe(baseline: Baseline) -> str:

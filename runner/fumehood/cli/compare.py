@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fumehood.cli.baselines import Solvability
 from fumehood.cli.output import print_tables, report_extra, say
 from fumehood.cli.progress import run_with_progress
 from fumehood.cli.reading import mark_of, read_run, unverified_option, verification_of
@@ -190,7 +191,7 @@ def _write_report(result: Compared, out: Path) -> Path:
 
     subjects = result.subjects
     runs = list({id(subject.run): subject.run for subject in subjects}.values())
-    return write_report(compute_findings(runs, subjects, subjects[0]), out)[0]
+    return write_report(compute_findings(runs, subjects, subjects[0], Solvability), out)[0]
 
 
 def _print(

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fumehood.cli.baselines import Solvability
 from fumehood.cli.output import print_tables, report_extra, say
 from fumehood.cli.progress import run_with_progress
 from fumehood.cli.reading import mark_of, verification_of
@@ -145,7 +146,7 @@ def _write_report(runs: Sequence[Run], out: Path) -> Path:
     from fumehood.report.runs import subjects_of
     from fumehood.report.write import write_report
 
-    return write_report(compute_findings(runs, subjects_of(runs), None), out)[0]
+    return write_report(compute_findings(runs, subjects_of(runs), None, Solvability), out)[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from fumehood.cli.baselines import Solvability
 from fumehood.cli.output import report_extra, say
 from fumehood.cli.reading import read_run, unverified_option, verification_of
 from fumehood.core.errors import InputError
@@ -62,7 +63,8 @@ def report(
         )
     # In an experiment, effects replace the comparisons with one baseline.
     against = None if baseline is None and any(map(is_experiment, run_dirs)) else candidates[0]
-    written = write_report(compute_findings(runs, subjects, against), out or run_dirs[0] / "report")
+    findings = compute_findings(runs, subjects, against, Solvability)
+    written = write_report(findings, out or run_dirs[0] / "report")
     if as_json:
         files = [str(path) for path in written]
         checked = verification_of(run.folder for run in runs)

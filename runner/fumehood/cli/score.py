@@ -42,11 +42,21 @@ def score(
       fumehood score runs/20260101-120000 --judge some-model --config models.yaml
     """
     folder = read_run(run_dir, unverified=unverified)
-    judging = None if judge is None else _other_judge(folder, judge, config)
+    judging = None if judge is None else other_judge(folder, judge, config)
     return finish(folder, rescore(folder, judging), as_json=as_json)
 
 
-def _other_judge(folder: RunReader, judge: str, path: Path | None) -> RunJudge:
+def other_judge(folder: RunReader, judge: str, path: Path | None) -> RunJudge:
+    """Return a judge that is asked now and whose answers are not stored.
+
+    Args:
+        folder: the run.
+        judge: name of the judge.
+        path: YAML file with the settings of the judge; None for those of the run.
+
+    Raises:
+        InputError: the file or the judge cannot be used.
+    """
     file = {} if path is None else read_yaml(path)
     settings = {name: file[name] for name in JUDGE_SETTINGS if name in file}
     # The author of a run folder must not choose which host gets which key of this user.

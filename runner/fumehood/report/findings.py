@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from fumehood.core.task import Suite
 from fumehood.report.results import Counts, Results, by_domain, by_family, count
 from fumehood.report.runs import Run, Subject
 from fumehood.report.statistics.failures import Attribution, Label, attribute
@@ -91,8 +92,19 @@ class Findings:
         return list(dict.fromkeys(names))
 
 
+Prove = Callable[[Suite], Callable[[str], bool | None]]
+"""Returns whether tasks of a suite are known to be solvable, by task ID."""
+
+
+def _nothing_proven(suite: Suite) -> Callable[[str], bool | None]:
+    return lambda task_id: None
+
+
 def compute_findings(
-    runs: Sequence[Run], subjects: Sequence[Subject], baseline: Subject | None
+    runs: Sequence[Run],
+    subjects: Sequence[Subject],
+    baseline: Subject | None,
+    prove: Prove = _nothing_proven,
 ) -> Findings:
     """Compute the findings.
 
@@ -100,6 +112,7 @@ def compute_findings(
         runs: all runs.
         subjects: the agents of the runs.
         baseline: the agent that the others are compared with; None for no comparisons of pairs.
+        prove: proves that a task is solvable, if the task does not say so itself.
 
     Raises:
         InputError: a trace is missing or not a trace.
@@ -109,16 +122,16 @@ def compute_findings(
         for subject in subjects
         if baseline is not None and subject is not baseline
     )
-    return Findings(tuple(runs), tuple(_of_subject(subject) for subject in subjects), versus)
+    return Findings(tuple(runs), tuple(_of_subject(subject, prove) for subject in subjects), versus)
 
 
-def _of_subject(subject: Subject) -> SubjectFindings:
-    results = subject.results
+def _of_subject(subject: Subject, prove: Prove) -> SubjectFindings:
+    results, is_solvable = subject.results, prove(subject.run.suite)
     entries: list[Spent] = []
     attributions: dict[str, Attribution] = {}
     for result, trace in read_traces(subject.run.folder, results):
         entries.extend(spent(result, trace))
-        attribution = attribute(result, trace.evidence)
+        attribution = attribute(result, trace.evidence, is_solvable)
         if attribution is not None:
             attributions[str(result.row.name)] = attribution
     return SubjectFindings(

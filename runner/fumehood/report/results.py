@@ -29,6 +29,8 @@ class TaskFacts:
     """Digest of world, state, faults, instructions and budgets. Equal tasks have equal digests."""
     core_digest: str
     """Digest without faults and budgets, which an experiment varies."""
+    counterparts: tuple[str, ...] = ()
+    """Seats that are not the agent's, such as that of a simulated user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +144,8 @@ def _facts(task: Task, solvable: bool | None) -> TaskFacts:
         "budgets": [str(seat.budget) for seat in task.seats],
     }
     digest = digest_json({"core": core, **varied})
-    return TaskFacts(task.task_id, domain_of(task), families, solvable, digest, core)
+    counterparts = tuple(task.counterparts)
+    return TaskFacts(task.task_id, domain_of(task), families, solvable, digest, core, counterparts)
 
 
 DOMAIN_TAGS = ("domain", "risk", "suite", "category", "type", "issue")

@@ -13,12 +13,13 @@ from fumehood.core.fault_plan import FaultRule
 from fumehood.core.gold import Gold
 from fumehood.core.ledger import Budget
 from fumehood.core.outcome import Infra, InfraKind, TimedOut
-from fumehood.core.score import UNGRADED
+from fumehood.core.score import UNGRADED, Score
 from fumehood.core.task import Case, Suite, Task
 from fumehood.report.results import Result, join_results
 from fumehood.report.statistics.failures import LEVELS, TITLES, Attribution, Label, attribute
 from fumehood.report.traces import ReadTrace, read_traces
 from fumehood_agent.in_process import InProcessSession
+from fumehood_agent.seat import ModelProblem
 from tests.parts.memory_runs import play_run
 
 GOOD = {"id": "a1", "patch": {"tier": "gold"}}
@@ -130,15 +131,72 @@ def test_a_call_that_a_fault_made_invalid_is_not_attributed_to_the_agent(tmp_pat
     assert Label.TOOL_INVOCATION not in {why.primary, *why.secondary}
 
 
-def test_the_outcome_comes_before_earlier_errors(tmp_path: Path) -> None:
+def test_invalid_calls_that_use_up_the_budget_come_before_it(tmp_path: Path) -> None:
     def player(seat: InProcessSession) -> None:
         while not seat.call("get_acount", {}).ended:
             pass
 
     why = _why(tmp_path, player, _case(retries=4))
+    assert why.primary is Label.TOOL_INVOCATION
+    assert why.secondary == (Label.BUDGET, Label.REASONING)
+    assert "unknown_tool" in why.signs[0].description
+
+
+def test_valid_calls_that_use_up_the_budget_do_not_come_before_it(tmp_path: Path) -> None:
+    def player(seat: InProcessSession) -> None:
+        seat.call("get_acount", {})
+        while not seat.call("get_account", {"id": "a1"}).ended:
+            pass
+
+    why = _why(tmp_path, player, _case())
     assert why.primary is Label.BUDGET
     assert why.secondary == (Label.TOOL_INVOCATION, Label.REASONING)
-    assert "unknown_tool" in why.signs[0].description
+
+
+def test_a_task_that_its_oracle_solves_is_solvable(tmp_path: Path) -> None:
+    result, trace = _play(tmp_path, lambda seat: seat.submit("done"), _case(solvable=None))
+    why = attribute(result, trace.evidence, lambda task_id: True)
+    assert why is not None
+    assert why.primary is Label.REASONING
+    assert why.by_seat == {"agent": Label.REASONING}
+
+
+def test_a_violated_safety_check_comes_first(tmp_path: Path) -> None:
+    result, trace = _play(tmp_path, lambda seat: seat.give_up("done"), _case())
+    score = Score(False, {"check_0:equals": False, "safety:check_1:equals": False})
+    why = attribute(replace(result, row=replace(result.row, score=score)), trace.evidence)
+    assert why is not None
+    assert (why.primary, why.secondary) == (Label.UNSAFE, (Label.REASONING,))
+    assert "safety:check_1" in why.signs[0].description
+
+
+@pytest.mark.parametrize(
+    ("problem", "label"),
+    [
+        (ModelProblem.ARGUMENTS_UNPARSEABLE, Label.PARSING),
+        (ModelProblem.CONTEXT_OVERFLOW, Label.CONTEXT_OVERFLOW),
+        (ModelProblem.REPLY_TRUNCATED, Label.PARSING),
+        (ModelProblem.REPLY_UNPARSEABLE, Label.PARSING),
+        (ModelProblem.REQUEST_REFUSED, Label.CRASH),
+        (ModelProblem.TURN_LIMIT, Label.BUDGET),
+    ],
+)
+def test_a_stop_because_of_the_model_has_the_label_of_its_problem(
+    tmp_path: Path, problem: ModelProblem, label: Label
+) -> None:
+    why = _why(tmp_path, lambda seat: seat.stop(problem), _case())
+    assert why.primary is label
+    assert problem.value in why.signs[0].description or label is Label.BUDGET
+
+
+def test_a_reply_that_was_cut_once_is_only_secondary(tmp_path: Path) -> None:
+    def player(seat: InProcessSession) -> None:
+        seat.report(ModelProblem.REPLY_TRUNCATED)
+        seat.call("get_account", {"id": "a1"})
+        seat.submit("done")
+
+    why = _why(tmp_path, player, _case())
+    assert (why.primary, why.secondary) == (Label.REASONING, (Label.PARSING,))
 
 
 def test_a_crash_is_labelled_as_crash(tmp_path: Path) -> None:

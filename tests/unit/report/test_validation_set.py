@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
-from tests.unit.report.failure_labels.labelled import kappa, labelled_episodes
+from fumehood.report.statistics.failures import Label
+from tests.unit.report.failure_labels.labelled import (
+    kappa,
+    labelled_by_rules,
+    labelled_episodes,
+)
 
+PAGE = Path(__file__).parents[3] / "docs" / "failure_labels.md"
 EPISODES = labelled_episodes()
 
 
@@ -45,3 +52,29 @@ def test_every_label_occurs_except_infrastructure() -> None:
         "reasoning",
         "unattributed",
     }
+
+
+def test_rules_label_95_percent_of_the_held_out_decidable_episodes_correctly() -> None:
+    episodes = [episode for episode in EPISODES if episode.held_out and episode.decidable]
+    correct = sum(labelled_by_rules(episode) == episode.first for episode in episodes)
+    assert correct / len(episodes) >= 0.95
+
+
+def test_the_page_has_the_confusion_table_of_the_held_out_episodes() -> None:
+    assert _confusion_table() in PAGE.read_text(encoding="utf-8")
+
+
+def _confusion_table() -> str:
+    """Return the table: a row for each second label, a column for each label of the rules."""
+    pairs = Counter(
+        (episode.second, labelled_by_rules(episode)) for episode in EPISODES if episode.held_out
+    )
+    names = [label.value for label in Label if any(label.value in pair for pair in pairs)]
+    lines = [
+        "| label | " + " | ".join(f"`{name}`" for name in names) + " |",
+        "| --- |" + " ---: |" * len(names),
+    ]
+    for name in names:
+        cells = " | ".join(str(pairs[name, other] or "") for other in names)
+        lines.append(f"| `{name}` | {cells} |")
+    return "\n".join(lines)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fumehood.benchmarks.shared.in_memory import Move, play_in_memory
-from fumehood.core.errors import InputError, SpecError
+from fumehood.core.errors import InfraError, InputError, SpecError
 from fumehood.core.evidence import Evidence
 from fumehood.core.gold import Gold
 from fumehood.core.score import Score
@@ -71,10 +71,10 @@ def is_solvable(case: Case, score_episode: ScoreEpisode) -> bool | None:
     if case.gold.solvable is not None:
         return case.gold.solvable
     try:
-        prove_solvable(case, score_episode)
-    except InputError:
+        score = score_episode(case.task, case.gold, _play_oracle(case))
+    except (InfraError, InputError):
         return None
-    return True
+    return True if score.success else None
 
 
 def prove_not_free(case: Case, score_episode: ScoreEpisode) -> None:

@@ -12,6 +12,7 @@ from fumehood.report.pictures import (
     ARIA_LABEL,
     BAD,
     FIT,
+    GOOD,
     PER_CENT,
     QUIET,
     SERIES,
@@ -96,6 +97,8 @@ def failure_data(findings: Findings) -> DataTable:
 
 COLOURS = {
     Label.INFRASTRUCTURE: SERIES[7],
+    Label.UNSAFE: SERIES[6],
+    Label.COUNTERPART: GOOD,
     Label.TIMEOUT: SERIES[1],
     Label.BUDGET: BAD,
     Label.CONTEXT_OVERFLOW: SERIES[5],

@@ -9,6 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fumehood.core.evidence import read_evidence
+from fumehood.core.outcome import Infra, outcome_from_json
+from fumehood.core.score import UNGRADED, Score
+from fumehood.records.row import EpisodeName, EpisodeRow
+from fumehood.report.results import Result, TaskFacts
+from fumehood.report.statistics.failures import attribute
+
 FOLDER = Path(__file__).parent
 
 
@@ -45,6 +52,30 @@ def labelled_episodes() -> list[LabelledEpisode]:
         )
         for number, first in firsts.items()
     ]
+
+
+def labelled_by_rules(episode: LabelledEpisode) -> str:
+    """Return the primary label that the rules assign to the stored facts."""
+    facts = episode.facts
+    outcome = outcome_from_json(facts["outcome"])
+    score = UNGRADED if isinstance(outcome, Infra) else Score(False, facts["checks"])
+    row = EpisodeRow(
+        name=EpisodeName("agent", episode.number, 0),
+        seed=0,
+        outcome=outcome,
+        score=score,
+        trace="",
+        trace_digest="",
+        attempts=1,
+        wall_ms=0,
+        stdout_bytes=0,
+        stderr_bytes=0,
+        refusals=0,
+    )
+    task = TaskFacts(episode.number, "", (), None, "", "", tuple(facts["counterparts"]))
+    why = attribute(Result(row, task), read_evidence(facts["events"]), lambda _: facts["solvable"])
+    assert why is not None
+    return why.primary.value
 
 
 def kappa(pairs: Sequence[tuple[str, str]]) -> float:
