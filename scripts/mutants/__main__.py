@@ -24,17 +24,13 @@ from queue import SimpleQueue
 from random import Random
 from threading import Lock
 
-from scripts.mutants.covering_tests import WITHOUT_ENGINES, CoveringTests, environment
+from scripts.mutants.covering_tests import CoveringTests, environment
 from scripts.mutants.mutations import Mutation, mutations
 from scripts.mutants.packages import PACKAGES
 
 CHECKOUT = Path(__file__).parents[2]
 ACCEPTED = Path(__file__).with_name("accepted.json")
 """Survivors that change nothing, each with the reason."""
-CPU_LIMIT_S = 60
-"""Processor time of the tests of one mutant; an endless loop exceeds it on any machine."""
-TIME_LIMIT_S = 900.0
-"""Time of the tests of one mutant that waits for ever; a busy machine must not reach it."""
 CONTROLS = 2
 """Mutants per package without a change. No test may fail for them."""
 GOAL, GOAL_PER_PACKAGE = 0.90, 0.80
@@ -50,17 +46,16 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, help="mutants at a time")
     parser.add_argument("--folder", type=Path, default=CHECKOUT / ".cache" / "mutants")
     options = parser.parse_args()
-    trees = [options.folder / f"tree{number}" for number in range(options.jobs)]
-    for tree in trees:
-        shutil.rmtree(tree, ignore_errors=True)  # A killed command may have left a mutant there.
-        _copy(tree)
-    tests = CoveringTests.measured(trees[0], options.folder / "tests")
+    copies = [_Copy(options.folder / f"tree{number}") for number in range(options.jobs)]
+    tests = CoveringTests.measured(copies[0].tree, options.folder / "tests")
     report: dict[str, dict[str, object]] = {}
     for name in options.packages or PACKAGES:
         sample = _sample(name, options.sample or PACKAGES[name].sample, options.seed)
-        results = _try_all(name, sample, tests, trees, options.folder / f"{name}.jsonl")
+        results = _try_all(name, sample, tests, copies, options.folder / f"{name}.jsonl")
         report[name] = _summary(results)
         print(f"{name}: {report[name]['killed']} of {report[name]['mutants']} killed", flush=True)
+    for copy in copies:
+        copy.close()
     (options.folder / "mutants.json").write_text(json.dumps(report, indent=2) + "\n", "utf-8")
     return _print(report)
 
@@ -112,7 +107,7 @@ def _try_all(
     name: str,
     sample: Sequence[Mutation | None],
     tests: CoveringTests,
-    trees: Sequence[Path],
+    copies: Sequence[_Copy],
     stored: Path,
 ) -> list[dict[str, object]]:
     """Return one result per mutant: those of an earlier command, and new ones.
@@ -121,14 +116,14 @@ def _try_all(
         name: of the package.
         sample: its mutants.
         tests: of each line.
-        trees: copies of the checkout; each is used for one mutant at a time.
+        copies: of the checkout; each is used for one mutant at a time.
         stored: file of the results.
     """
     lines = stored.read_text("utf-8").splitlines() if stored.exists() else []
     done = {result["key"]: result for result in map(json.loads, lines)}
-    checkout, free, writing = _digest(), SimpleQueue[Path](), Lock()
-    for tree in trees:
-        free.put(tree)
+    checkout, free, writing = _digest(), SimpleQueue[_Copy](), Lock()
+    for copy in copies:
+        free.put(copy)
 
     def result_of(number: int, mutation: Mutation | None) -> dict[str, object]:
         key = f"control {number}" if mutation is None else json.dumps(asdict(mutation))
@@ -137,18 +132,18 @@ def _try_all(
         is_killed = before.get("result") == KILLED and before.get("file") == file
         if (is_killed and mutation) or before.get("checkout") == checkout:
             return _accepted(mutation, before)
-        tree = free.get()
+        copy = free.get()
         try:
-            result = _try(name, mutation, tests, tree)
+            result = _try(name, mutation, tests, copy)
         finally:
-            free.put(tree)
+            free.put(copy)
         result = {"key": key, "file": file, "checkout": checkout, **result}
         with writing, stored.open("a", encoding="utf-8") as output:
             output.write(json.dumps(result) + "\n")
             print(f"  {result['result']:9} {result['seconds']:5} s  {mutation or key}", flush=True)
         return _accepted(mutation, result)
 
-    with ThreadPoolExecutor(len(trees)) as threads:
+    with ThreadPoolExecutor(len(copies)) as threads:
         return list(threads.map(result_of, range(len(sample)), sample))
 
 
@@ -157,47 +152,58 @@ def _read(file: str) -> bytes:
 
 
 def _try(
-    name: str, mutation: Mutation | None, tests: CoveringTests, tree: Path
+    name: str, mutation: Mutation | None, tests: CoveringTests, copy: _Copy
 ) -> Mapping[str, object]:
     covering = [] if mutation is None else tests.of(mutation.file, mutation.line)
     selected = covering or list(PACKAGES[name].other_tests)
     if mutation is None:
-        return {"mutation": "control", **_run(selected[:1], tree)}
-    path = tree / mutation.file
+        return {"mutation": "control", **copy.run(selected[:1])}
+    path = copy.tree / mutation.file
     original, times = path.read_bytes(), path.stat()
     try:
         path.write_bytes(mutation.apply(original))
-        return {"mutation": str(mutation), "text": mutation.text, **_run(selected, tree)}
+        return {"mutation": str(mutation), "text": mutation.text, **copy.run(selected)}
     finally:
         path.write_bytes(original)
         # Bytecode is valid for one time and size of the source (importlib, source loaders).
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
-def _run(selected: Sequence[str], tree: Path) -> dict[str, object]:
-    began = time.monotonic()
-    limited = ["sh", "-c", f'ulimit -t {CPU_LIMIT_S}; exec "$@"', "sh"]
-    pytest = ["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
-    command = [*limited, sys.executable, *pytest, *selected]
-    without_engines = ["-m", WITHOUT_ENGINES]
-    try:
-        done = subprocess.run(
-            [*command, *without_engines],
+class _Copy:
+    """A copy of the checkout, and the process that runs its tests."""
+
+    def __init__(self, tree: Path) -> None:
+        shutil.rmtree(tree, ignore_errors=True)  # A killed command may have left a mutant there.
+        _copy(tree)
+        self.tree = tree
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "scripts.mutants.warm_tests"],
             cwd=tree,
             env=environment(tree),
-            capture_output=True,
-            timeout=TIME_LIMIT_S,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
             text=True,
-            check=False,
         )
-        result = SURVIVED if done.returncode == 0 else KILLED
-        if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+
+    def run(self, selected: Sequence[str]) -> dict[str, object]:
+        """Run tests until one fails, and return the result of the mutant."""
+        began = time.monotonic()
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps({"tests": list(selected)}) + "\n")
+        self._process.stdin.flush()
+        reply = json.loads(self._process.stdout.readline())
+        result = SURVIVED if reply["status"] == 0 else KILLED
+        if reply["status"] in (-signal.SIGXCPU, -signal.SIGKILL):
             result = TIMED_OUT
-        last = done.stdout.strip().splitlines()[-1:] or [done.stderr[-200:]]
-    except subprocess.TimeoutExpired:
-        result, last = TIMED_OUT, [""]
-    seconds = round(time.monotonic() - began)
-    return {"result": result, "seconds": seconds, "tests": len(selected), "last": last[0]}
+        seconds = round(time.monotonic() - began)
+        return {"result": result, "seconds": seconds, "tests": len(selected), "last": reply["last"]}
+
+    def close(self) -> None:
+        """End the process."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
 
 
 def _accepted(mutation: Mutation | None, result: dict[str, object]) -> dict[str, object]:

@@ -23,6 +23,8 @@ LEFT_OUT = ("tests/conformance/agents", "tests/conformance/benchmarks")
 WITHOUT_ENGINES = "not docker and not bubblewrap and not image and not browser and not slow"
 SECONDS_MAX = 4.0
 """Of the tests that run for one mutant, as measured."""
+SECONDS_MAX_OF_FILE = 12.0
+"""The same for a line of which no test is known to execute it."""
 FOLDER_TIME_LIMIT_S = 900.0
 """Time of the tests of one folder. Those of a folder that exceeds it are not used."""
 
@@ -91,7 +93,8 @@ class CoveringTests:
     def of(self, file: str, line: int) -> list[str]:
         """Return the tests of a line, the nearest and fastest first, within the time limit.
 
-        A line that runs only when its module is imported has the tests of the whole file.
+        A line that runs only when its module is imported has the tests of the whole file, and more
+        time, because few of them depend on it.
 
         Args:
             file: relative to the checkout.
@@ -99,6 +102,7 @@ class CoveringTests:
         """
         stem = Path(file).stem
         names = self._lines.get(f"{file}:{line}") or self._files[file]
+        most = SECONDS_MAX if f"{file}:{line}" in self._lines else SECONDS_MAX_OF_FILE
         covering = [test for test in sorted(names) if test in self._seconds]
         covering.sort(
             key=lambda test: (stem not in test, self._setup[_file(test)], self._seconds[test])
@@ -107,7 +111,7 @@ class CoveringTests:
         for test in covering:
             is_first = _file(test) not in map(_file, chosen)
             total += self._seconds[test] + (self._setup[_file(test)] if is_first else 0.0)
-            if chosen and total > SECONDS_MAX:
+            if chosen and total > most:
                 break
             chosen.append(test)
         return chosen

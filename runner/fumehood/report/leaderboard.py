@@ -13,7 +13,7 @@ from fumehood.report.statistics.infra import Attempts, attempts_of
 from fumehood.report.statistics.intervals import Estimate, estimates
 from fumehood.report.statistics.metrics import THE_EIGHT, Unit
 from fumehood.report.text_table import TextTable
-from fumehood.report.wording import why_no_headline
+from fumehood.report.wording import LOST_SHARE_MAX, why_no_headline
 
 SUCCESS = THE_EIGHT[0]
 
@@ -24,7 +24,8 @@ DIGEST_CHARS = 8
 NOTE = (
     "In brackets: 95 % bootstrap intervals over tasks; Wilson intervals if all tasks agree. "
     "No-op: score of the no-op baseline. Infra as failure: each attempt that ended as infra is "
-    "one more failure. Different suites of one name show their digest."
+    "one more failure. No success is shown if over 10 % of the planned episodes have no score. "
+    "Different suites of one name show their digest."
 )
 
 
@@ -43,9 +44,19 @@ class LeaderboardEntry:
     @property
     def why_no_headline(self) -> str | None:
         """Why there is no headline number; None if there is one."""
-        return why_no_headline(self.counts) or (
-            None if self.counts.episodes else "no episode is finished"
-        )
+        if self.unfinished > LOST_SHARE_MAX * self.planned:
+            return f"{self.unfinished} of {self.planned} episodes are not finished"
+        return why_no_headline(self.counts)
+
+    @property
+    def planned(self) -> int:
+        """Number of planned episodes of this agent."""
+        return self.subject.run.planned // max(1, _agents(self.subject))
+
+    @property
+    def unfinished(self) -> int:
+        """Number of planned episodes without a row; an interruption could choose them."""
+        return max(0, self.planned - self.counts.episodes)
 
     @property
     def suite(self) -> tuple[str, str]:
@@ -67,7 +78,7 @@ class LeaderboardEntry:
             "interval": [ends.low, ends.high] if ends else None,
             "noop": self.noop,
             "episodes": self.counts.episodes,
-            "planned": self.subject.run.planned // max(1, _agents(self.subject)),
+            "planned": self.planned,
             "graded": self.counts.graded,
             "ungraded": self.counts.ungraded,
             "infra": self.counts.infra,
@@ -115,6 +126,8 @@ def _suite(line: LeaderboardEntry, ambiguous: bool) -> str:
 def _cells(line: LeaderboardEntry) -> tuple[str, ...]:
     counts, noop = line.counts, line.noop
     graded = wording.graded(counts)
+    if line.unfinished:
+        graded += f", {line.unfinished} not finished"
     failed = wording.amount(line.attempts.success_with_infra_failed, Unit.SHARE)
     names = (line.subject.agent, line.subject.run.label)
     if line.why_no_headline is not None:

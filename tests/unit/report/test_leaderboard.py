@@ -77,6 +77,19 @@ def test_a_run_without_an_episode_has_no_headline(tmp_path: Path) -> None:
     assert "–" in _board(run.path)
 
 
+def test_an_interrupted_run_is_not_ranked_by_its_finished_episodes(tmp_path: Path) -> None:
+    whole = played(tmp_path / "whole", "policy_aware", tasks=10)
+    cut = played(tmp_path / "cut", "policy_aware", tasks=10)
+    cut_short(cut.path, 8)
+    first, last = _lines(cut.path, whole.path)
+    assert (first["run"], first["headline"]) == (str(whole.path), True)
+    assert (last["run"], last["headline"], last["planned"]) == (str(cut.path), False, 10)
+    assert "8 of 8, 2 not finished" in _board(cut.path, whole.path)
+    cut_short(whole.path, 9)
+    (line,) = _lines(whole.path)
+    assert line["headline"] is True, "the same share as for episodes without a score"
+
+
 def test_a_folder_that_is_not_a_run_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(InputError):
         _board(tmp_path)

@@ -40,6 +40,8 @@ def score(
     [
         ("after NINE weeks [farm]", True),
         ("after nine days", False),
+        ("nine weeks and a bit more", True),
+        ("nine weeks and a little bit more", False),
         ("nine weeks, and then some more words than allowed", False),
         ("", False),
     ],

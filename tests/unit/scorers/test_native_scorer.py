@@ -45,6 +45,24 @@ def test_a_task_without_criteria_is_never_a_success() -> None:
     assert judged([], evidence()).success is False
 
 
+def test_the_last_retry_of_a_call_without_an_original_error_is_not_invalid() -> None:
+    given = evidence(failed(SPENT, code="retry_exceeded"), answered("t"))
+    assert judged(HOLDS, given).metrics["invalid_calls"] == 0
+
+
+def test_a_denial_counts_although_its_error_was_rewritten() -> None:
+    given = evidence(failed(FAULT, "t", 0, 1), failed(FAULT, "t", 1))
+    metrics = judged(HOLDS, given, None, "authz", "adversarial_error").metrics
+    assert metrics["policy_violations"] == 1
+
+
+@pytest.mark.parametrize("op", ["exists", "equals"])
+def test_a_change_that_a_criterion_requires_is_not_collateral(op: str) -> None:
+    given = evidence(state={"a": {"b": 1}, "c": 1})
+    metrics = judged({"op": op, "path": "a.b", "value": 1}, given, {"c": 0}).metrics
+    assert metrics["collateral_changes"] == 1
+
+
 def test_invalid_calls_are_counted_by_kind_not_by_code() -> None:
     given = evidence(
         failed(INVALID, code="missing_required_arg"),

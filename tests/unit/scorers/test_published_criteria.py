@@ -38,6 +38,47 @@ def test_a_text_id_is_found_although_an_equal_numeric_id_was_created() -> None:
     assert score.success is True
 
 
+@pytest.mark.parametrize(
+    ("criterion", "is_met"),
+    [
+        ({"op": "exists", "path": "accounts.a1"}, True),
+        ({"op": "exists", "path": "accounts.a2"}, False),
+        ({"op": "equals", "path": "accounts.a1.id", "value": "a1"}, True),
+        ({"op": "equals", "path": "accounts.a1.id", "value": "a2"}, False),
+        ({"op": "in", "path": "accounts", "value": "a1"}, True),
+        ({"op": "in", "path": "accounts", "value": "a2"}, False),
+        ({"op": "map_value_equals", "path": "accounts.a1", "key": "id", "value": "a1"}, True),
+        ({"op": "map_value_equals", "path": "accounts.a1", "key": "id", "value": "a2"}, False),
+        ({"op": "tool_call", "tool_name": "create_account"}, True),
+        ({"op": "tool_call", "tool_name": "create_account", "min_count": 2}, False),
+        ({"op": "successful_tool_call", "tool_name": "create_account"}, True),
+        ({"op": "successful_tool_call", "tool_name": "get_account"}, False),
+        (
+            {
+                "op": "tool_output_path_equals",
+                "tool_name": "create_account",
+                "output_path": "account.id",
+                "value": "a1",
+            },
+            True,
+        ),
+        (
+            {
+                "op": "tool_output_path_exists",
+                "tool_name": "create_account",
+                "output_path": "account.name",
+            },
+            False,
+        ),
+        ({"op": "exist", "path": "accounts"}, False),
+    ],
+)
+def test_each_operation(criterion: dict[str, Any], is_met: bool) -> None:
+    score = _play([criterion], [_create("a1")])
+    assert score.checks == {f"check_0:{criterion['op']}": is_met}
+    assert score.success is is_met
+
+
 @pytest.mark.parametrize(("calls", "catastrophic"), [(2, False), (3, True)])
 def test_the_third_invalid_call_is_a_catastrophic_failure(calls: int, catastrophic: bool) -> None:
     invalid = {"tool_name": "get_account", "args": {}}
