@@ -24,7 +24,7 @@ from fumehood_agent.scaffolds.table import SCAFFOLDS
 if TYPE_CHECKING:
     from fumehood.report.compare.dimension import Compared, CompareOptions, Dimension, Target
 
-DIMENSION_NAMES = ("agent", "scaffold", "data-mode")
+DIMENSION_NAMES = ("agent", "scaffold", "budget", "faults", "model", "data-mode")
 """Equal to the names in ``fumehood.report.compare.registry``, which needs the extra ``report``."""
 
 
@@ -58,6 +58,9 @@ DIMENSION_NAMES = ("agent", "scaffold", "data-mode")
 @click.option(
     "--recording", type=click.Path(path_type=Path), help="Record the live run into this folder."
 )
+@click.option(
+    "--faults", metavar="FILE", help="As in `run`; with --by faults, only of the second run."
+)
 @click.option("--trials", "-n", type=int, help="Episodes per agent and task.")
 @click.option("--seed", type=int, help="Seed of all runs.")
 @click.option("--engine", help="As in `run`.")
@@ -80,7 +83,7 @@ def compare(
     as_json: bool,
     **flags: Any,
 ) -> None:
-    """Compare agents, scaffolds or data modes on the same tasks.
+    """Compare agents, scaffolds or conditions on the same tasks.
 
     With run folders, compares finished runs. With a SUITE, first runs it once for each side; an
     interrupted comparison continues when the same command is given the same --out. Episodes are
@@ -89,6 +92,9 @@ def compare(
     \b
       agent      A B, or A:AGENT B:AGENT, or one run against --against
       scaffold   the scaffolds around one --model against --against
+      faults     the agents without and with --faults
+      budget     the agents without and with the budget in --config
+      model      finished runs of the same agents with different models
       data-mode  the agents offline and live; --config names fetch.hosts
 
     \b
@@ -96,6 +102,7 @@ def compare(
       fumehood compare runs/before runs/after
       fumehood compare runs/now:policy_aware runs/now:schema_repair
       fumehood compare sample --by scaffold --model some-model --config models.yaml
+      fumehood compare sample --by faults --faults storm.yaml -a policy_aware
       fumehood compare tasks.jsonl --by data-mode -a react --config live.yaml --snapshot docs.snap
     """
     if scaffolds and dimension != "scaffold":

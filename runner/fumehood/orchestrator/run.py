@@ -10,6 +10,7 @@ import structlog
 from fumehood.core.encryption import ENCRYPTED
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InfraError
+from fumehood.core.json_values import JsonObject
 from fumehood.core.outcome import Infra, InfraKind, outcome_name
 from fumehood.engines.engine import BoxOutput
 from fumehood.orchestrator.bounded_scoring import scoring_processes
@@ -19,7 +20,7 @@ from fumehood.orchestrator.judging import RunJudge
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.scoring import ScoredAttempt
 from fumehood.orchestrator.stop_signals import StopRequests
-from fumehood.records.row import EpisodeRow
+from fumehood.records.row import IDENTITY, EpisodeRow
 from fumehood.records.run_folder import RunFolder
 
 AttemptEpisode = Callable[[EpisodeSpec, EpisodePlan], Attempt]
@@ -84,6 +85,7 @@ class Run:
         self._stop = stop
         self._abandon = abandon
         self._is_ending = self._is_abandoned = False
+        self._identities = _identities(folder)
 
     def execute(
         self, planned: Iterable[PlannedEpisode], on_row: Callable[[EpisodeRow], None]
@@ -194,7 +196,18 @@ class Run:
             stderr_bytes=output.stderr_bytes,
             refusals=scored.refusals,
             data_mode=planned.data_source.data_mode.value if planned.data_source else None,
+            identity=self._identities.get(planned.agent, {}),
         )
+
+
+def _identities(folder: RunFolder) -> dict[str, JsonObject]:
+    """Return the model, scaffold and arguments of each agent, by label, as ``run.json`` states."""
+    agents = folder.manifest().get("agents")
+    return {
+        str(agent["label"]): {name: agent[name] for name in IDENTITY if name in agent}
+        for agent in (agents if isinstance(agents, list) else ())
+        if isinstance(agent, dict)
+    }
 
 
 def _is_infra_failure(row: EpisodeRow) -> bool:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.outcome import Infra, Outcome, outcome_from_json, outcome_name, outcome_to_json
 from fumehood.core.score import Score
+
+IDENTITY = ("scaffold", "model", "model_parameters", "arguments")
+"""What an agent is: built-in scaffold, its model, parameters of the model that differ from their
+defaults, and keyword arguments of its class."""
 
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
@@ -93,6 +97,8 @@ class EpisodeRow:
     """Messages that the service refused."""
     data_mode: str | None = None
     """Source of searches and pages; None if the task's world needs none."""
+    identity: Mapping[str, Json] = field(default_factory=dict)
+    """By name, see :data:`IDENTITY`; a name that does not apply to the agent is missing."""
     earlier_infra: int = 0
     """Attempts of replaced rows of the episode that ended as ``infra``, for example before a
     resume. Not stored: the run folder counts them."""
@@ -116,6 +122,7 @@ class EpisodeRow:
         data_mode = {} if self.data_mode is None else {"data_mode": self.data_mode}
         return {
             **data_mode,
+            **self.identity,
             "episode": str(self.name),
             "agent": self.name.agent,
             "task": self.name.task,
@@ -165,6 +172,7 @@ class EpisodeRow:
             stderr_bytes=_integer(value["stderr_bytes"]),
             refusals=_integer(value["refusals"]),
             data_mode=None if value.get("data_mode") is None else str(value["data_mode"]),
+            identity={name: value[name] for name in IDENTITY if name in value},
         )
 
 

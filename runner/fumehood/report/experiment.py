@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fumehood.core.json_values import JsonObject
+from fumehood.core.json_values import Json, JsonObject
 from fumehood.report import wording
 from fumehood.report.data_table import ALL, DataTable, Row, integers, numbers, texts
 from fumehood.report.results import Result, Results, by_domain, by_task, count
@@ -116,14 +116,13 @@ def experiment_json(runs: Sequence[Run]) -> JsonObject:
     experiment = experiment_of(subjects_of(runs))
     if experiment is None:
         return {}
-    return {
-        table.name: [_record(table, row) for row in table.rows] for table in data_of(experiment)
-    }
+    return {table.name: records_of(table) for table in data_of(experiment)}
 
 
-def _record(table: DataTable, row: Row) -> JsonObject:
-    names = (column.name for column in table.columns)
-    return dict(zip(names, row, strict=True))
+def records_of(table: DataTable) -> list[Json]:
+    """Return the rows of a data table as JSON objects."""
+    names = [column.name for column in table.columns]
+    return [dict(zip(names, row, strict=True)) for row in table.rows]
 
 
 def results_in(subjects: Iterable[Subject], suite: str) -> list[Result]:
@@ -201,6 +200,7 @@ def _success(results: Results) -> str:
 def condition_table(experiment: Experiment) -> TextTable:
     """Return success under each condition, with mean over suites and rank."""
     varied = [factor for factor in CONDITIONS if factor in experiment.levels]
+    several = len(experiment.suites) > 1
     rows: list[Key] = []
     for condition, subjects in experiment.grouped(varied).items() if varied else ():
         part = Experiment(tuple(subjects), experiment.levels)
@@ -215,13 +215,14 @@ def condition_table(experiment: Experiment) -> TextTable:
                 *condition,
                 *(part or wording.NONE for part in key),
                 *map(_success, by_suite[key]),
-                wording.estimate(own, Unit.SHARE),
+                *((wording.estimate(own, Unit.SHARE),) if several else ()),
                 str(places.get(key, wording.NONE)),
             )
             for key, own in macro.items()
         ]
     names = [*varied, *WHO]
-    header = (*(TITLES[name] for name in names), *experiment.suites, "Mean over suites", "Rank")
+    means = ("Mean over suites",) if several else ()
+    header = (*(TITLES[name] for name in names), *experiment.suites, *means, "Rank")
     note = "In brackets: 95 % intervals over tasks. Ranks are within one condition."
     return TextTable("Success by condition", header, rows, names=len(names), note=note)
 

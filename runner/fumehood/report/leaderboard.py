@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fumehood.core.json_values import JsonObject
+from fumehood.records.row import IDENTITY
 from fumehood.report import wording
 from fumehood.report.results import Counts, count
 from fumehood.report.runs import Subject
@@ -72,6 +73,7 @@ class LeaderboardEntry:
             "suite": name,
             "suite_digest": digest,
             "agent": self.subject.agent,
+            **{name: self.subject.identity.get(name) for name in IDENTITY},
             "run": str(self.subject.run.folder.path),
             "verification": self.subject.run.folder.provenance.to_json(),
             "success_rate": self.success.value,
@@ -114,8 +116,18 @@ def leaderboard_table(entries: Iterable[LeaderboardEntry]) -> TextTable:
     for line in lines:
         digests.setdefault(line.suite[0], set()).add(line.suite[1])
     rows = [(_suite(line, len(digests[line.suite[0]]) > 1), *_cells(line)) for line in lines]
-    header = ("Suite", "Agent", "Run", "Success", "No-op", "Over", "Infra as failure", "Graded")
-    return TextTable("Leaderboard", header, rows, names=3, note=NOTE)
+    header = (
+        "Suite",
+        "Agent",
+        "Model",
+        "Run",
+        "Success",
+        "No-op",
+        "Over",
+        "Infra as failure",
+        "Graded",
+    )
+    return TextTable("Leaderboard", header, rows, names=4, note=NOTE)
 
 
 def _suite(line: LeaderboardEntry, ambiguous: bool) -> str:
@@ -129,7 +141,8 @@ def _cells(line: LeaderboardEntry) -> tuple[str, ...]:
     if line.unfinished:
         graded += f", {line.unfinished} not finished"
     failed = wording.amount(line.attempts.success_with_infra_failed, Unit.SHARE)
-    names = (line.subject.agent, line.subject.run.label)
+    model = line.subject.model or wording.NONE
+    names = (line.subject.agent, model, line.subject.run.label)
     if line.why_no_headline is not None:
         return (
             *names,

@@ -53,15 +53,19 @@ class Run:
         changes: JsonObject = {
             name: bound for name, bound in self.budget.items() if bound is not None
         }
-        named = {name: str(level) for name, level in _object(self.config.get("levels")).items()}
         return {
             "suite": self.suite.name,
             "model": str(self.config.get("model") or ""),
             "data_mode": str(self.config.get("data_mode", "offline")),
             "faults": PurePath(faults).stem if isinstance(faults, str) else NO_FAULTS,
             "budget": settings_text(changes) or OWN_BUDGET,
-            **named,
+            **self.named_levels,
         }
+
+    @property
+    def named_levels(self) -> Mapping[str, str]:
+        """The levels that an experiment named."""
+        return {name: str(level) for name, level in _object(self.config.get("levels")).items()}
 
     @property
     def budget(self) -> JsonObject:
@@ -87,9 +91,13 @@ class Subject:
 
     @property
     def model(self) -> str:
-        """Model of the agent with its parameters; empty if it has none."""
+        """Model of the agent, as the experiment or the model with its parameters; empty if it has
+        none."""
         name = self.identity.get("model")
-        return self.run.levels.get("model") or str(name) if name else ""
+        if not name:
+            return ""
+        parameters = f" ({self.parameters})" if self.parameters else ""
+        return self.run.named_levels.get("model") or f"{name}{parameters}"
 
     @property
     def parameters(self) -> str:

@@ -10,6 +10,9 @@ DIMENSIONS: Registry[type[Dimension]] = Registry(
     {
         "agent": "fumehood.report.compare.by_agent:ByAgent",
         "scaffold": "fumehood.report.compare.by_scaffold:ByScaffold",
+        "budget": "fumehood.report.compare.by_factor:ByBudget",
+        "faults": "fumehood.report.compare.by_factor:ByFaults",
+        "model": "fumehood.report.compare.by_factor:ByModel",
         "data-mode": "fumehood.report.compare.by_data_mode:ByDataMode",
     },
 )

@@ -44,16 +44,21 @@ def safety_section(findings: Findings) -> Section:
 
 def metric_table(findings: Findings) -> TextTable:
     """Return the eight metrics of every agent."""
-    header = ("Agent", "Graded", *(metric.title for metric in THE_EIGHT))
+    models = any(agent_findings.subject.model for agent_findings in findings.subjects)
+    header = (
+        *(("Agent", "Model") if models else ("Agent",)),
+        *("Graded", *(metric.title for metric in THE_EIGHT)),
+    )
     rows = [
         (
             agent_findings.subject.label,
+            *((agent_findings.subject.model or wording.NONE,) if models else ()),
             wording.graded(agent_findings.whole.counts),
             *wording.estimates(agent_findings.whole, THE_EIGHT),
         )
         for agent_findings in findings.subjects
     ]
-    return TextTable("The eight metrics", header, rows, note=INTERVALS)
+    return TextTable("The eight metrics", header, rows, names=1 + models, note=INTERVALS)
 
 
 def score_table(findings: Findings) -> TextTable:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from fumehood.core.registry import Registry
-from fumehood.report.data_table import DataTable, texts
+from fumehood.report.data_table import Cell, DataTable, Row, texts
 from fumehood.report.findings import Findings
 from fumehood.report.sections.section import Section
 
@@ -40,6 +40,7 @@ SECTIONS: Registry[SectionBuilder] = Registry(
 def build_sections(findings: Findings) -> dict[str, Section]:
     """Return all sections by anchor, in reading order, without their empty tables."""
     sections = {name: _without_empty(SECTIONS.load(name)(findings)) for name in SECTIONS}
+    sections = {name: _with_models(section, findings) for name, section in sections.items()}
     if findings.mark:
         return {name: _marked(section, findings.mark) for name, section in sections.items()}
     return sections
@@ -49,6 +50,28 @@ def data_tables(sections: Mapping[str, Section]) -> Iterator[DataTable]:
     """Yield each data table once, in the order of the sections."""
     by_name = {table.name: table for section in sections.values() for table in section.data}
     yield from by_name.values()
+
+
+def _with_models(section: Section, findings: Findings) -> Section:
+    """Return a section whose data tables name the model, parameters and scaffold of each agent."""
+    known: dict[Cell, Row] = {}
+    for subject in (agent.subject for agent in findings.subjects):
+        known[subject.label] = (subject.model, subject.parameters, subject.scaffold)
+    if not any(any(identity) for identity in known.values()):
+        return section
+    return replace(section, data=[_with_model(table, known) for table in section.data])
+
+
+def _with_model(table: DataTable, known: Mapping[Cell, Row]) -> DataTable:
+    names = [column.name for column in table.columns]
+    if "agent" not in names or "model" in names:
+        return table
+    at = names.index("agent")
+    return replace(
+        table,
+        columns=(*table.columns, *texts("model", "model_parameters", "scaffold")),
+        rows=[(*row, *known.get(row[at], (None, None, None))) for row in table.rows],
+    )
 
 
 def _marked(section: Section, mark: str) -> Section:

@@ -50,13 +50,19 @@ def mean_over_suites(suites: Sequence[Clusters]) -> Floats:
     return means
 
 
-def clustered_intervals(suites: Sequence[Clusters]) -> list[Interval | None]:
+def clustered_intervals(
+    suites: Sequence[Clusters], *, is_share: bool = True
+) -> list[Interval | None]:
     """Return a hierarchical bootstrap interval of :func:`mean_over_suites` for each column.
 
     Tasks are drawn within their suite, with all their values. A percentile interval is too narrow
     for few tasks, so its ends are moved outwards (Hesterberg 2015, "What teachers should know about
-    the bootstrap", section 5.2). Without any difference, the interval has the width of Wilson's
-    interval of no flip.
+    the bootstrap", section 5.2). If all tasks have the same difference, a bootstrap interval has no
+    width; that of a share then extends by Wilson's interval of no success.
+
+    Args:
+        suites: the values.
+        is_share: whether the values are differences of shares.
 
     Returns:
         One interval per column; None with fewer than two tasks in a suite.
@@ -71,12 +77,17 @@ def clustered_intervals(suites: Sequence[Clusters]) -> list[Interval | None]:
         [draw_means(suite.sums, suite.counts, SEED + at) for at, suite in enumerate(suites)], axis=0
     )
     ends = np.quantile(drawn, [tail, 1 - tail], axis=0)
-    changed = np.any([np.any(suite.sums != 0, axis=0) for suite in suites], axis=0)
-    widest = share_interval(0, tasks).high
+    widest = share_interval(0, tasks).high if is_share else 0.0
     return [
-        Interval(float(low), float(high)) if differs else Interval(-widest, widest)
-        for low, high, differs in zip(*ends, changed, strict=True)
+        Interval(float(low), float(high)) if high > low else _around(float(low), widest)
+        for low, high in zip(*ends, strict=True)
     ]
+
+
+def _around(value: float, distance: float) -> Interval:
+    """Return an interval that does not leave the range of the difference."""
+    limit = max(1.0, abs(value))
+    return Interval(max(-limit, value - distance), min(limit, value + distance))
 
 
 def sign_flip_p_values(suites: Sequence[Clusters]) -> Floats:

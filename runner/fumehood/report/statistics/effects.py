@@ -116,8 +116,7 @@ def effects_of(subjects: Sequence[Subject], metrics: Sequence[Metric]) -> list[E
         main = [
             effect
             for factor, (baseline, *others) in levels.items()
-            for level in others
-            for effect in _effects(metric, observed, (factor,), (baseline,), (level,))
+            for effect in _main_effects(metric, observed, factor, baseline, others)
         ]
         between = [
             effect
@@ -134,6 +133,41 @@ def effects_of(subjects: Sequence[Subject], metrics: Sequence[Metric]) -> list[E
         ]
         found += [*_corrected(main), *_corrected(between)]
     return found
+
+
+def main_effects(
+    subjects: Sequence[Subject], metrics: Sequence[Metric], factor: str, baseline: str
+) -> list[Effect]:
+    """Return the effect of each level of one factor, of each suite and over all suites.
+
+    Args:
+        subjects: agents of runs.
+        metrics: to compare.
+        factor: one of ``FACTORS``.
+        baseline: its level that the others are compared with.
+    """
+    others = [level for level in levels_of(subjects)[factor] if level != baseline]
+    return [
+        effect
+        for metric in metrics
+        for effect in _corrected(
+            _main_effects(metric, observations(subjects, metric), factor, baseline, others)
+        )
+    ]
+
+
+def _main_effects(
+    metric: Metric,
+    observed: Sequence[Observation],
+    factor: str,
+    baseline: str,
+    others: Sequence[str],
+) -> list[Effect]:
+    return [
+        effect
+        for level in others
+        for effect in _effects(metric, observed, (factor,), (baseline,), (level,))
+    ]
 
 
 Differences = dict[str, dict[str, list[float]]]
@@ -246,7 +280,7 @@ def _effect(
         baseline=baseline,
         level=level,
         value=float(mean_over_suites(clusters)[0]),
-        interval=clustered_intervals(clusters)[0],
+        interval=clustered_intervals(clusters, is_share=metric.unit is Unit.SHARE)[0],
         tasks=tasks,
         pairs=len(values),
         test=test,

@@ -1,0 +1,73 @@
+"""`compare --by faults|budget` pairs tasks that differ in this factor only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.architecture.project import ROOT
+from tests.parts.commands import fumehood, fumehood_json
+
+SAMPLE = ROOT / "runner" / "fumehood" / "benchmarks" / "sample" / "tasks.jsonl"
+TASKS = 12
+STORM = {"format": "fumehood.faults/1", "faults": [{"family": "authz"}]}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("factors")
+    lines = SAMPLE.read_text().splitlines(keepends=True)[:TASKS]
+    (folder / "tasks.jsonl").write_text("".join(lines))
+    (folder / "storm.yaml").write_text(yaml.safe_dump(STORM))
+    (folder / "tight.yaml").write_text(yaml.safe_dump({"budget": {"calls": 1}}))
+    return folder
+
+
+def compared(folder: Path, *words: str) -> Any:
+    agents = ("-a", "policy_aware", "-a", "noop", "--engine", "inline")
+    return fumehood_json("compare", str(folder / "tasks.jsonl"), *words, *agents, "--json")
+
+
+@pytest.mark.slow
+def test_faults_change_the_tasks_and_are_still_paired(folder: Path) -> None:
+    words = ("--by", "faults", "--faults", str(folder / "storm.yaml"))
+    result = compared(folder, *words, "--out", str(folder / "faults"))
+    (effect,) = result["effects"]
+    assert (effect["factor"], effect["baseline"], effect["level"]) == ("faults", "none", "storm")
+    assert (effect["pairs"], effect["tasks"]) == (2 * TASKS, TASKS)
+    assert effect["difference"] < 0
+    without, with_faults = result["runs"]
+    again = fumehood_json("compare", without, with_faults, "--by", "faults", "--json")
+    assert again["effects"] == result["effects"]
+    fumehood("compare", without, with_faults, status=2)
+
+
+@pytest.mark.slow
+def test_a_budget_of_k_calls_measures_the_true_success_within_k_calls(folder: Path) -> None:
+    words = ("--by", "budget", "--config", str(folder / "tight.yaml"), "--out")
+    result = compared(folder, *words, str(folder / "budget"))
+    (effect,) = result["effects"]
+    assert (effect["baseline"], effect["level"]) == ("own", "calls=1")
+    printed = fumehood("compare", *result["runs"], "--by", "budget")
+    (header,) = (line for line in printed.splitlines() if "filtered" in line)
+    assert header.split("  ")[-1].strip() == "S(1) filtered"
+    assert "S(1)" in header.replace("S(1) filtered", "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--by", "faults"), "state faults of the second run"),
+        (("--by", "budget"), "state budget of the second run"),
+        (("--by", "model"), "name finished runs to compare by model"),
+    ],
+)
+def test_a_comparison_without_a_second_level_is_rejected(
+    folder: Path, words: tuple[str, ...], message: str
+) -> None:
+    with pytest.raises(AssertionError, match=message):
+        compared(folder, *words)
