@@ -28,6 +28,7 @@ from fumehood.gateway.provider_client import (
     StartedResponse,
     Waits,
 )
+from fumehood.gateway.requests import PROVIDER_HEADERS
 from fumehood.gateway.settings import GatewaySettings
 
 REQUESTS_MAX = 256
@@ -139,13 +140,16 @@ class Broker:
         providers = {provider.name: provider for provider in self._settings.providers}
         if read_path(head["path"]) is None:
             raise ValueError(f"no API has the path {head['path']!r}")
+        if not head["headers"].keys() <= PROVIDER_HEADERS:
+            raise ValueError("the gateway writes no such headers")
         request = ProviderRequest(
             provider=providers[head["provider"]],
             path=head["path"],
             model=head["model"],
             body=body,
             headers=head["headers"],
-            episode=head["episode"],
+            # Not from the process: it could take the turns of another episode.
+            episode=str(id(self)),
             tokens=head["tokens"],
         )
         waits = _SentWaits(lambda event: self._note(message.number, event))
@@ -266,7 +270,6 @@ class RemoteProviderClient:
                 "path": request.path,
                 "model": request.model,
                 "headers": dict(request.headers),
-                "episode": request.episode,
                 "tokens": request.tokens,
             }
         ).encode()

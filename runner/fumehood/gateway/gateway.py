@@ -352,7 +352,8 @@ class ModelEndpoint:
             await self._note_problem(problem)
         reserved = reserved_tokens(call.tokens, call.model_request.has_tools)
         self._order.report(call.model_request.kind, overrun=sum(spent) > sum(reserved))
-        if isinstance(response, StartedResponse):
+        # Of a response without an end, only the estimate is known.
+        if whole and isinstance(response, StartedResponse):
             response.used(sum(spent))
         if self._settings.mode is ModelsMode.RECORD:
             self._budget.keep(

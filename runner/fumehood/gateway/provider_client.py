@@ -30,6 +30,9 @@ CHECKED_STATUS = REFUSED_KEY_STATUS | {500, 502, 503, 504, 529}
 """Lasting statuses that may be a failure of the provider. 429 is not among them, because a request
 causes it by its size."""
 
+UNREAD_BYTES_MAX = 16 << 20
+"""Part of a response that is kept for a slow reader."""
+
 
 class ProviderFailed(Exception):
     """A provider cannot be used: a request of the gateway's own failed, too.
@@ -156,10 +159,37 @@ class DirectResponse:
         self.content_type = response.headers.get("content-type", "")
         self.delay_ms = delay_ms
         self.check = check
+        self._arrived = asyncio.Queue[bytes | None]()
+        self._unread_bytes = 0
+        self._was_read = asyncio.Event()
 
-    def parts(self) -> AsyncIterator[bytes]:
-        """Return the body as it arrives."""
-        return self._response.aiter_raw()
+    async def parts(self) -> AsyncIterator[bytes]:
+        """Yield the body as it arrives.
+
+        It is received without waiting for the reader: an agent that reads slowly would otherwise
+        keep the place of its request, and others would have to wait.
+        """
+        receiving = asyncio.create_task(self._receive())
+        try:
+            while (part := await self._arrived.get()) is not None:
+                self._unread_bytes -= len(part)
+                self._was_read.set()
+                yield part
+            await receiving
+        finally:
+            receiving.cancel()
+
+    async def _receive(self) -> None:
+        try:
+            async for part in self._response.aiter_raw():
+                self._arrived.put_nowait(part)
+                self._unread_bytes += len(part)
+                while self._unread_bytes > UNREAD_BYTES_MAX:
+                    self._was_read.clear()
+                    await self._was_read.wait()
+        finally:
+            self._admission.release()
+            self._arrived.put_nowait(None)
 
     def used(self, tokens: int) -> None:
         """Report the tokens that the request and its response had."""

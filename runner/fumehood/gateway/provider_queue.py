@@ -1,15 +1,16 @@
 """The queue of requests to one provider, which enforces the provider's limits.
 
-Episodes take turns, so an episode with many requests does not delay the others. The limits per
-minute apply to every window of 60 seconds.
+Episodes take turns, and an episode uses at most its share of a limit while others use it, so an
+episode with many or large requests does not delay the others. The limits per minute apply to every
+window of 60 seconds.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Sequence
 
 from fumehood.gateway.settings import Provider
 
@@ -22,11 +23,13 @@ Waited = Callable[[int, int], None]
 
 
 class Admission:
-    """A request that was admitted; released exactly once."""
+    """A request that was admitted."""
 
-    def __init__(self, queue: ProviderQueue, tokens: int) -> None:
+    def __init__(self, queue: ProviderQueue, episode: str, tokens: int) -> None:
         self._queue = queue
         self._at_s = queue.now_s()
+        self._is_released = False
+        self.episode = episode
         self.tokens = tokens
 
     def is_counted(self, now_s: float) -> bool:
@@ -40,11 +43,13 @@ class Admission:
 
     def used(self, tokens: int) -> None:
         """Replace the estimated tokens by the reported ones."""
-        self.tokens = tokens
+        self.tokens = max(0, tokens)
 
     def release(self) -> None:
-        """Free the place of this request."""
-        self._queue.release()
+        """Free the place of this request. Idempotent."""
+        if not self._is_released:
+            self._is_released = True
+            self._queue.release(self.episode)
 
 
 class ProviderQueue:
@@ -64,7 +69,8 @@ class ProviderQueue:
         self._calls_at_once = provider.concurrent_calls or calls_at_once
         self._has_window = bool(provider.requests_per_minute or provider.tokens_per_minute)
         self.now_s = now_s
-        self._running = 0
+        self._running = Counter[str]()
+        """Requests by episode."""
         self._recent = deque[Admission]()
         self._waiting: OrderedDict[str, deque[tuple[asyncio.Future[Admission], int]]] = (
             OrderedDict()
@@ -81,7 +87,7 @@ class ProviderQueue:
             waited: receives each wait, at least every second.
         """
         future: asyncio.Future[Admission] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(episode, deque()).append((future, tokens))
+        self._waiting.setdefault(episode, deque()).append((future, max(0, tokens)))
         self.admit_next()
         last_ms = time.monotonic_ns() // 1_000_000
         try:
@@ -97,56 +103,104 @@ class ProviderQueue:
             raise
         return future.result()
 
-    def release(self) -> None:
-        """Free one place."""
-        self._running -= 1
+    def release(self, episode: str) -> None:
+        """Free one place of an episode."""
+        self._running[episode] -= 1
+        if not self._running[episode]:
+            del self._running[episode]
         self.admit_next()
 
     def admit_next(self) -> None:
         """Admit the requests that the limits allow now."""
-        while self._waiting:
-            episode, requests = next(iter(self._waiting.items()))
-            future, tokens = requests[0]
-            if not future.cancelled():
-                delay_s = self._delay_s(tokens)
-                if delay_s is None:
-                    return
-                if delay_s > 0:
-                    self._retry_in(delay_s)
-                    return
-                self._running += 1
-                admission = Admission(self, tokens)
-                if self._has_window:
-                    self._recent.append(admission)
-                future.set_result(admission)
-            requests.popleft()
-            self._waiting.move_to_end(episode)
-            if not requests:
-                del self._waiting[episode]
+        while self._admit_one():
+            pass
 
-    def _delay_s(self, tokens: int) -> float | None:
+    def _admit_one(self) -> bool:
+        """Admit or discard one request; return False if every episode has to wait."""
+        delays_s = []
+        for episode, requests in self._waiting.items():
+            future, tokens = requests[0]
+            delay_s = None if future.cancelled() else self._delay_s(episode, tokens)
+            if future.cancelled() or delay_s == 0:
+                if not future.cancelled():
+                    future.set_result(self._admission(episode, tokens))
+                requests.popleft()
+                self._waiting.move_to_end(episode)
+                if not requests:
+                    del self._waiting[episode]
+                return True
+            if delay_s is not None:
+                delays_s.append(delay_s)
+        if delays_s:
+            self._retry_in(min(delays_s))
+        return False
+
+    def _admission(self, episode: str, tokens: int) -> Admission:
+        # An agent chooses how many tokens its request may need. More than the share of its episode
+        # would stop all others for a minute.
+        share = _share(self._provider.tokens_per_minute, self._recent_episodes())
+        admission = Admission(self, episode, tokens if share is None else min(tokens, share))
+        self._running[episode] += 1
+        if self._has_window:
+            self._recent.append(admission)
+        return admission
+
+    def _delay_s(self, episode: str, tokens: int) -> float | None:
         """Return the time until a request may be sent; None until another one has ended."""
-        if self._running >= self._calls_at_once:
+        episodes = len(self._running.keys() | self._waiting.keys())
+        uses_share = self._running[episode] * episodes >= self._calls_at_once
+        if self._running.total() >= self._calls_at_once or uses_share:
             return None
         now_s = self.now_s()
         while self._recent and not self._recent[0].is_counted(now_s):
             self._recent.popleft()
-        # A request that alone exceeds the limit is sent when no other one is counted.
-        free_at_s = now_s
+        episodes = self._recent_episodes()
         requests_max = self._provider.requests_per_minute
-        if requests_max is not None and len(self._recent) >= requests_max:
-            free_at_s = self._recent[len(self._recent) - requests_max].expires_s
         tokens_max = self._provider.tokens_per_minute
-        if tokens_max is not None:
-            counted = sum(admission.tokens for admission in self._recent)
-            for admission in self._recent:
-                if counted + tokens <= tokens_max:
-                    break
-                counted -= admission.tokens
-                free_at_s = max(free_at_s, admission.expires_s)
-        return free_at_s - now_s
+        own_tokens_max = _share(tokens_max, episodes)
+        if own_tokens_max is not None:
+            tokens = min(tokens, own_tokens_max)
+        own = [admission for admission in self._recent if admission.episode == episode]
+        return max(
+            0.0,
+            _free_at_s(self._recent, tokens, requests_max, tokens_max) - now_s,
+            _free_at_s(own, tokens, _share(requests_max, episodes), own_tokens_max) - now_s,
+        )
+
+    def _recent_episodes(self) -> int:
+        return len({admission.episode for admission in self._recent} | self._waiting.keys())
 
     def _retry_in(self, delay_s: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_later(delay_s, self.admit_next)
+
+
+def _free_at_s(
+    counted: Sequence[Admission], tokens: int, requests_max: int | None, tokens_max: int | None
+) -> float:
+    """Return when limits per minute allow a request; 0 if they allow it now.
+
+    Args:
+        counted: the requests that the limits count, by time.
+        tokens: of the request. One that exceeds the limit alone is sent when no other one is
+            counted.
+        requests_max: limit of requests per minute; None for no limit.
+        tokens_max: limit of tokens per minute; None for no limit.
+    """
+    free_at_s = 0.0
+    if requests_max is not None and len(counted) >= requests_max:
+        free_at_s = counted[len(counted) - requests_max].expires_s
+    if tokens_max is not None:
+        counted_tokens = sum(admission.tokens for admission in counted)
+        for admission in counted:
+            if counted_tokens + tokens <= tokens_max:
+                break
+            counted_tokens -= admission.tokens
+            free_at_s = max(free_at_s, admission.expires_s)
+    return free_at_s
+
+
+def _share(limit: int | None, episodes: int) -> int | None:
+    """Return what one of several episodes may use of a limit."""
+    return None if limit is None else -(-limit // max(1, episodes))

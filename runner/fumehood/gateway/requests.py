@@ -115,6 +115,8 @@ class RequestMemory:
 
 MODEL_NAME_BYTES_MAX = 256
 """Size of a model's name, as UTF-8."""
+PROVIDER_HEADERS = frozenset({"content-type", "accept", "anthropic-version", *BETA_HEADERS})
+"""Names of the headers that a provider gets, in addition to the key."""
 SMALL_BODY_BYTES = 64 * 1024
 """Size of a request that is parsed in less than a few milliseconds."""
 NO_MODEL = "the request must be one JSON object with a model name"

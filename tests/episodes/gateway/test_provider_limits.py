@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import socket
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from threading import Lock
+from typing import Any
+
+import pytest
 
 from fumehood.gateway.settings import Provider
 from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
@@ -54,6 +58,29 @@ def test_an_episode_with_many_requests_does_not_delay_another_one() -> None:
             assert {one.result() for one in (*small, *large)} == {200}
     assert "many" in began[began.index("few") :], "the small episode did not wait for all others"
     assert len(began) - 1 - began[::-1].index("few") < LARGE
+
+
+@pytest.mark.parametrize("world", ["crud", "sql"])
+def test_an_agent_that_does_not_read_its_response_keeps_no_place(world: str) -> None:
+    """The world ``sql`` needs a checker, so its episode has no process of its own."""
+    text = "x" * 4_000_000
+    state: dict[str, Any] = {"world": "sql", "state": {"tables": []}} if world == "sql" else {}
+    with ScriptedModels(lambda _: ScriptedReply(text=text)) as models:
+        offer = HttpOffer(None, gateway_settings(models, **limited(models, concurrent_calls=1)))
+        with (
+            ServicePool(1, offer, worlds=["crud", world]) as pool,
+            pool.lease() as client,
+            listening(client, episode_spec(episode_id="deaf", **state)) as deaf,
+            listening(client, episode_spec(episode_id="other")) as other,
+            socket.socket(socket.AF_UNIX) as connection,
+            closing(HttpSeat(other.directory)) as http,
+        ):
+            body = json.dumps(chat(stream=True)).encode()
+            head = f"POST {CHAT} HTTP/1.1\r\nhost: box\r\ncontent-length: {len(body)}\r\n\r\n"
+            connection.connect(f"{deaf.directory}/http.sock")
+            connection.sendall(head.encode() + body)
+            assert wait_until(lambda: len(models.asked) == 1)
+            assert http.send(CHAT, json.dumps(chat()))[0] == 200
 
 
 def test_a_seat_that_waits_for_its_own_request_gets_no_time() -> None:

@@ -154,3 +154,85 @@ def test_a_wait_is_reported_until_its_end() -> None:
         assert all(one[1] == two[0] for one, two in pairwise(waits))
 
     asyncio.run(run())
+
+
+def test_an_episode_keeps_a_place_for_others_once_they_ask() -> None:
+    async def run() -> None:
+        waiting = queue(Clock(), concurrent_calls=4)
+        greedy = [asyncio.ensure_future(admit(waiting, "greedy")) for _ in range(8)]
+        await settle()
+        assert sum(admitted(greedy)) == 4, "nobody else asks"
+        modest = [asyncio.ensure_future(admit(waiting, "modest")) for _ in range(2)]
+        await settle()
+        for task in greedy[:2]:
+            task.result().release()
+        await settle()
+        assert admitted(modest) == [True, True]
+        assert sum(admitted(greedy)) == 4
+        for task in (*greedy, *modest):
+            task.cancel()
+
+    asyncio.run(run())
+
+
+def test_a_large_estimate_does_not_stop_another_episode_for_a_minute() -> None:
+    async def run() -> None:
+        clock = Clock()
+        waiting = queue(clock, tokens_per_minute=1000)
+        (await admit(waiting, "modest", 10)).release()
+        greedy = [asyncio.ensure_future(admit(waiting, "greedy", 10**9)) for _ in range(3)]
+        await settle()
+        modest = [asyncio.ensure_future(admit(waiting, "modest", 10)) for _ in range(20)]
+        await settle()
+        assert all(admitted(modest)), "the greedy episode uses half of the limit"
+        for task in (*greedy, *modest):
+            task.cancel()
+
+    asyncio.run(run())
+
+
+def test_the_requests_of_one_episode_leave_some_of_a_minute_to_others() -> None:
+    async def run() -> None:
+        waiting = queue(Clock(), requests_per_minute=10)
+        (await admit(waiting, "modest")).release()
+        greedy = [asyncio.ensure_future(admit(waiting, "greedy")) for _ in range(20)]
+        await settle()
+        assert sum(admitted(greedy)) == 5
+        modest = [asyncio.ensure_future(admit(waiting, "modest")) for _ in range(4)]
+        await settle()
+        assert all(admitted(modest))
+        for task in (*greedy, *modest):
+            task.cancel()
+
+    asyncio.run(run())
+
+
+def test_a_place_is_freed_once() -> None:
+    async def run() -> None:
+        waiting = queue(Clock(), concurrent_calls=1)
+        first = await admit(waiting, "a")
+        first.release()
+        first.release()
+        second = await admit(waiting, "b")
+        third = asyncio.ensure_future(admit(waiting, "b"))
+        await settle()
+        assert not third.done()
+        second.release()
+        third.cancel()
+
+    asyncio.run(run())
+
+
+def test_no_report_frees_more_tokens_than_the_request_was_counted_with() -> None:
+    async def run() -> None:
+        waiting = queue(Clock(), tokens_per_minute=100)
+        first = await admit(waiting, "a", -1000)
+        first.used(-1000)
+        first.release()
+        (await admit(waiting, "a", 100)).release()
+        second = asyncio.ensure_future(admit(waiting, "a", 1))
+        await settle()
+        assert not second.done()
+        second.cancel()
+
+    asyncio.run(run())
