@@ -37,7 +37,10 @@ STATEMENT_TIMEOUT_S = 5.0
 READ_TIMEOUT_S = 10.0
 """Limit of waiting for the server, which does not enforce its own limit for all statements."""
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-_MEMORY_KB_MAX = 2 << 20
+_MEMORY_KB_MAX = 3 << 20
+"""Address space, of which the server uses 1.9 GiB from the start."""
+_SESSION_MEMORY_BYTES_MAX = 64 << 20
+"""Of one attempt, so that it does not use up the memory of the others."""
 _SUPERVISOR = f"""
 ulimit -c 0; ulimit -v {_MEMORY_KB_MAX}
 exec 3<&0
@@ -66,6 +69,7 @@ _OPTIONS = (
     "--lock-wait-timeout=2",
     "--innodb-lock-wait-timeout=2",
     "--performance-schema=0",
+    f"--max-session-mem-used={_SESSION_MEMORY_BYTES_MAX}",
     "--innodb-buffer-pool-size=16M",
     "--innodb-data-file-path=ibdata1:4M:autoextend",
     "--innodb-temp-data-file-path=ibtmp1:4M:autoextend",
@@ -117,6 +121,8 @@ class MariaDbServer:
                 str(binary),
                 *options,
                 f"--init-file={init_file}",
+                # The disk space of other engines would not be counted.
+                "--enforce-storage-engine=InnoDB",
             ],
             stdin=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -5,6 +5,7 @@ State and tool equal those of ``sql``. Clock and random numbers are MariaDB's ow
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections.abc import Sequence
 from importlib import import_module
@@ -21,6 +22,24 @@ RIGHTS = (
 )
 """Without routines, triggers, events and locks, which could outlive or block statements."""
 READING_KEYWORDS = ("select", "show", "describe", "desc", "explain", "with", "values", "(")
+WRITING_KEYWORDS = (
+    *("insert", "update", "delete", "replace", "truncate", "create", "drop", "alter", "rename"),
+    "use",
+)
+"""Other statements could change the limits of the connection, or hide what they execute."""
+FILE_BYTES_MAX = 64 << 20
+"""Size of the database of an attempt, on the disk of this machine."""
+_COMMENTS = re.compile(r"(?:\s+|--\s[^\n]*|#[^\n]*|/\*(?!M?!).*?\*/)+", re.DOTALL)
+_LOCKS = re.compile(r"\b(?:get_lock|is_free_lock|is_used_lock|release_(?:all_)?locks?)\b", re.I)
+"""Named locks belong to the whole server, so attempts could exchange messages through them."""
+VARIABLES_MAX = 16
+"""Number of user variables of an attempt. Each has at most 1 MiB, which the server does not count
+as memory of the attempt."""
+_TEXTS = re.compile(
+    r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|/\*(?!M?!).*?\*/|--\s[^\n]*|#[^\n]*""", re.DOTALL
+)
+"""Texts and comments."""
+_VARIABLES = re.compile(r"(?<!@)@(?!@)(`[^`]*`|[\w.$]*)")
 ROWS_MAX = 10_000
 """Limit of a table's rows in the state."""
 DATABASE_ALIAS = "task"
@@ -73,6 +92,7 @@ class MariaDbAttempt:
         self._name = server.begin_attempt(RIGHTS)
         weakref.finalize(self, server.ended_attempts.append, self._name)
         self._initial_tables: list[str] = []
+        self._variables = set[str]()
 
     def create_table(
         self, name: str, columns: Sequence[str], rows: Sequence[Sequence[Json]]
@@ -93,6 +113,11 @@ class MariaDbAttempt:
 
     def execute(self, statement: str, rows_max: int) -> tuple[list[Row], bool]:
         """Execute one statement of an agent as a transaction."""
+        is_reading = _is_reading(statement)
+        variables = self._variables | _variables(statement)
+        if len(variables) > VARIABLES_MAX:
+            raise Rejected(f"more than {VARIABLES_MAX} user variables")
+        self._variables = variables
         pymysql = import_module("pymysql")
         connection = self._server.connection(self._name)
         cursor = connection.cursor(pymysql.cursors.SSCursor)
@@ -109,8 +134,28 @@ class MariaDbAttempt:
                 self._disconnect(cursor)
                 raise Rejected("the statement took too long or broke the connection") from None
             raise Rejected(self._message(error)) from None
+        if not is_reading:
+            self._limit_size()
         visible = [tuple(map(self._replace_name, row)) for row in rows[:rows_max]]
-        return visible, not statement.lstrip().lower().startswith(READING_KEYWORDS)
+        return visible, not is_reading
+
+    def _limit_size(self) -> None:
+        """Remove a database that would fill the disk, or the memory when its state is read.
+
+        Raises:
+            Rejected: the database was removed.
+        """
+        ((size,),) = self._server.trusted(
+            "SELECT COALESCE(SUM(file_size), 0) FROM information_schema.innodb_sys_tablespaces "
+            f"WHERE name LIKE '{self._name}/%'"
+        )
+        if int(str(size)) > FILE_BYTES_MAX:
+            self._server.trusted(
+                f"DROP DATABASE IF EXISTS {self._name}",
+                f"CREATE DATABASE {self._name} CHARACTER SET utf8mb4",
+            )
+            self._server.disconnect(self._name)
+            raise Rejected(f"the database exceeds {FILE_BYTES_MAX} bytes and was removed")
 
     def tables(self) -> list[JsonObject]:
         """Return the initial tables in their order, then those of the agent by name."""
@@ -152,3 +197,29 @@ class MariaDbAttempt:
 
     def _message(self, error: Exception) -> str:
         return ": ".join(map(str, error.args)).replace(self._name, DATABASE_ALIAS)
+
+
+def _is_reading(statement: str) -> bool:
+    """Return whether a statement only reads.
+
+    Raises:
+        Rejected: it is of no kind that an agent may execute.
+    """
+    comments = _COMMENTS.match(statement)
+    begin = statement[comments.end() if comments else 0 :].lower()
+    is_reading = begin.startswith(READING_KEYWORDS)
+    if (not is_reading and not begin.startswith(WRITING_KEYWORDS)) or _LOCKS.search(statement):
+        raise Rejected("1235: this statement is not supported")
+    return is_reading
+
+
+def _variables(statement: str) -> set[str]:
+    """Return the names of the user variables in a statement.
+
+    Raises:
+        Rejected: a name is in quotes, like a text.
+    """
+    names = {name.strip("`").lower() for name in _VARIABLES.findall(_TEXTS.sub(" ", statement))}
+    if "" in names:
+        raise Rejected("names of user variables cannot be in quotes")
+    return names
