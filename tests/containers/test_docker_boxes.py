@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from docker import APIClient
 
 from fumehood.core.errors import InputError
 from fumehood.core.user_ids import BOX_UIDS
+from fumehood.engines.docker.daemon import Daemon
 from fumehood.engines.docker.engine import DockerEngine
 from fumehood.engines.engine import (
     TIMERS_MAX,
@@ -311,3 +313,33 @@ def test_an_image_with_a_usual_working_folder_starts_in_it(
     box = docker_engine.start(BoxSpec(image=image, socket_dir=socket_dir))
     assert box.wait(PATIENCE_MS) is not None
     assert box.close().stdout == b"/srv/app\n"
+
+
+def test_a_folder_in_place_of_the_list_of_users_is_not_read_into_memory(
+    docker_engine: DockerEngine, daemon: APIClient, tmp_path: Path, remove_images: list[str]
+) -> None:
+    """The size of a folder does not count its files."""
+    replace_users = (
+        "import os; os.remove('/etc/passwd'); os.mkdir('/etc/passwd');"
+        " open('/etc/passwd/large', 'wb').truncate(1 << 20)"
+    )
+    with pytest.raises(InputError) as raised:
+        docker_engine.prepare(
+            write_agent(
+                tmp_path, f'RUN ["python3", "-c", "{replace_users}"]', 'CMD ["python3", "-V"]'
+            )
+        )
+    reference = str(raised.value).split("'")[1]
+    remove_images.append(reference)
+    container = daemon.create_container(reference, ["true"])["Id"]
+    client = Daemon()
+    try:
+        assert client.small_file(container, "/etc/passwd/large") == b""
+        tracemalloc.start()
+        assert client.small_file(container, "/etc/passwd") == b""
+        assert tracemalloc.get_traced_memory()[1] < 1 << 19
+        assert client.small_file(container, "/etc/group").startswith(b"nogroup")
+    finally:
+        tracemalloc.stop()
+        client.close()
+        daemon.remove_container(container)

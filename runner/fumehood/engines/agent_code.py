@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import os
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,10 @@ ENVIRONMENT = {"HOME": "/tmp", "LANG": "C.UTF-8"}
 """Without PYTHONUNBUFFERED: unbuffered Python loses the rest of a partial write to a pipe, as under
 gVisor."""
 
+CODE_BYTES_MAX = 256 * 1024 * 1024
+"""Of a module or package, which is copied for each box into memory."""
+FOLDERS_MAX = 100
+"""Depth of folders in a package."""
 _READ_FILE = 0o004
 _READ_FOLDER = 0o005
 
@@ -35,8 +40,8 @@ def agent_mounts(source: AgentSource, *, as_other_user: bool) -> tuple[Mount, ..
         as_other_user: the box runs as another user, so the file must be readable for all.
 
     Raises:
-        InputError: the current folder has no such module, the module does not define the name, or
-            the box cannot read it.
+        InputError: the current folder has no such module, the module does not define the name, it
+            is too large, or the box cannot read it.
     """
     if source.kind is not AgentKind.MODULE:
         return ()
@@ -54,10 +59,27 @@ def _find_module(name: str) -> Path:
     folder = Path.cwd()
     for path in (folder / parts[0], folder / f"{parts[0]}.py"):
         if path.exists():
+            _require_small(path)
             require_name(folder, module, attribute)
             return path
     raise InputError(
         f"there is no module {parts[0]!r} in {folder}; run the command in the folder that holds it"
+    )
+
+
+def _require_small(path: Path) -> None:
+    """Check the size of a module or package before anything reads it; sparse files count fully."""
+    size = path.stat().st_size
+    for folder, _, names in os.walk(path):
+        size += sum(os.lstat(os.path.join(folder, name)).st_size for name in names)
+        if size > CODE_BYTES_MAX or folder.count(os.sep) > len(path.parts) + FOLDERS_MAX:
+            break
+    else:
+        if size <= CODE_BYTES_MAX:
+            return
+    raise InputError(
+        f"{path} has more than {CODE_BYTES_MAX // 1024 // 1024} MiB or {FOLDERS_MAX} nested "
+        "folders; make it smaller, or use a folder with a Dockerfile and --engine docker"
     )
 
 

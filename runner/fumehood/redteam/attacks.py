@@ -153,7 +153,7 @@ ATTACKS = (
     Attack("shared-memory", "shared_memory.c", _BOX, "limit of memory",
            "take memory that belongs to no process", "memory_bytes"),
     Attack("socket-memory", "socket_memory.py", _BOX, "limit of memory for sockets",
-           "take memory in connections that nobody reads", "memory_bytes"),
+           "take memory in connections without a reader", "memory_bytes"),
     Attack("fill-tmp", "fill_tmp.py", _BOX, "limited size of /tmp", "fill every writable folder",
            "tmp_bytes"),
     Attack("fill-inodes", "fill_inodes.py", _BOX, "limited number of files; their memory counts",

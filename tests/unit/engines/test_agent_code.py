@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from fumehood.core.errors import InputError
-from fumehood.engines.agent_code import require_name
+from fumehood.engines.agent_code import CODE_BYTES_MAX, FOLDERS_MAX, agent_mounts, require_name
+from fumehood.engines.engine import AgentKind, AgentSource
 
 MINE = """
 raise SystemExit("never run")
@@ -59,3 +60,31 @@ def test_errors_give_the_line_or_the_nearest_name(tmp_path: Path, text: str, mes
     (tmp_path / "mine.py").write_text(text)
     with pytest.raises(InputError, match=message):
         require_name(tmp_path, "mine", "Agnt")
+
+
+def _mount(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(folder)
+    (mount,) = agent_mounts(AgentSource(AgentKind.MODULE, f"{name}:Agent"), as_other_user=False)
+    return mount.target
+
+
+@pytest.mark.parametrize("file", ["mine/__init__.py", "mine/data"])
+def test_a_sparse_file_in_a_package_is_refused_before_it_is_read(
+    file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/__init__.py").write_text("class Agent: ...\n")
+    assert _mount(tmp_path, "mine", monkeypatch) == "/agent/mine"
+    with (tmp_path / file).open("ab") as sparse:
+        sparse.truncate(CODE_BYTES_MAX + 1)
+    with pytest.raises(InputError, match="more than 256 MiB"):
+        _mount(tmp_path, "mine", monkeypatch)
+
+
+def test_a_package_of_deeply_nested_folders_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine" / "/".join(["a"] * (FOLDERS_MAX + 2))).mkdir(parents=True)
+    (tmp_path / "mine/__init__.py").write_text("class Agent: ...\n")
+    with pytest.raises(InputError, match="100 nested"):
+        _mount(tmp_path, "mine", monkeypatch)

@@ -41,6 +41,8 @@ CONNECT_DEADLINE_S = 5
 ATTEMPTS = 3
 _PATH_STATUS = "X-Docker-Container-Path-Stat"
 _SMALL_BYTES_MAX = 64 * 1024
+_NOT_A_FILE = 0x8F28_0000
+"""Bits of the mode of folders, links, devices, pipes and sockets. Source: Go, io/fs, ModeType."""
 _DEFAULT_HOST = "unix:///var/run/docker.sock"
 
 
@@ -268,7 +270,8 @@ class Daemon:
             except NotFound:
                 return b""
             with closing(content):
-                if not 0 < status["size"] <= _SMALL_BYTES_MAX:
+                # The size of a folder does not count its files, which the answer would contain.
+                if status["mode"] & _NOT_A_FILE or not 0 < status["size"] <= _SMALL_BYTES_MAX:
                     return b""
                 archive = io.BytesIO(b"".join(content))
             with tarfile.open(fileobj=archive) as files:

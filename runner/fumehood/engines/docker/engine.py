@@ -34,6 +34,7 @@ from fumehood.engines.docker.container import (
 from fumehood.engines.docker.daemon import Daemon
 from fumehood.engines.docker.image_settings import (
     failures_of_image,
+    require_startable,
     resolved_working_dir,
     scratch_folders,
 )
@@ -74,6 +75,8 @@ _DRAIN_TIMEOUT_S = 10.0
 """Time for reading the remaining output of a removed container."""
 _WAIT_MIN_S = 0.05
 """The daemon cannot answer within a shorter timeout."""
+_PATH_FOLDERS_MAX = 64
+"""Folders of PATH that are searched for a command, each with a request to the daemon."""
 _DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """Docker's default for an image that sets no PATH."""
 
@@ -299,10 +302,7 @@ class DockerEngine:
 
     def _agent_image(self, reference: str) -> Image:
         image = self._image(reference)
-        if not image.command:
-            raise InputError(
-                f"the image {reference!r} has no command; give it a CMD or an ENTRYPOINT"
-            )
+        require_startable(reference, image.command)
         return self._inspected(image, self._working_dir(image), is_started=True)
 
     def _working_dir(self, image: Image) -> str:
@@ -341,7 +341,8 @@ class DockerEngine:
         details = self._daemon.image(image.digest or image.reference) or {"Config": {}}
         inherited = dict(pair.split("=", 1) for pair in details["Config"].get("Env") or ())
         path = (inherited | image.environment).get("PATH", _DEFAULT_PATH)
-        return [str(PurePosixPath(folder, command)) for folder in path.split(":") if folder]
+        folders = path.split(":")[:_PATH_FOLDERS_MAX]
+        return [str(PurePosixPath(folder, command)) for folder in folders if folder]
 
 
 class DockerBox:

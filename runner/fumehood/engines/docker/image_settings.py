@@ -7,7 +7,7 @@ infrastructure.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from docker.errors import APIError
@@ -19,6 +19,33 @@ from fumehood.engines.engine import AGENT_FOLDER, BOX_SOCKET_DIR
 _RESERVED = ("/proc", "/sys", "/dev", BOX_SOCKET_DIR)
 """Folders that the engine makes in every box."""
 _TMP = "/tmp"
+_VOLUMES_MAX = 64
+"""Each volume is a mount, and a runtime needs minutes for thousands."""
+_WORD_BYTES_MAX = 128 * 1024 - 1
+"""Of one argument. Source: execve(2), MAX_ARG_STRLEN."""
+_COMMAND_BYTES_MAX = 1 << 20
+"""Of all arguments, with room for those of a box and for the environment. Source: execve(2)."""
+
+
+def require_startable(reference: str, command: Sequence[str]) -> None:
+    """Check that a box can start the command of an image.
+
+    Args:
+        reference: of the image.
+        command: its ENTRYPOINT and CMD.
+
+    Raises:
+        InputError: there is no command, or the kernel would refuse it.
+    """
+    if not command or not command[0]:
+        raise InputError(f"the image {reference!r} has no command; give it a CMD or an ENTRYPOINT")
+    sizes = [len(word.encode("utf-8", "surrogatepass")) for word in command]
+    if max(sizes) > _WORD_BYTES_MAX or sum(sizes) > _COMMAND_BYTES_MAX or "\0" in "".join(command):
+        raise InputError(
+            f"the image {reference!r} cannot start: its ENTRYPOINT and CMD have {sum(sizes)} bytes "
+            f"and an argument of {max(sizes)}, of at most {_COMMAND_BYTES_MAX} and "
+            f"{_WORD_BYTES_MAX} without zero bytes; shorten them"
+        )
 
 
 def scratch_folders(reference: str, volumes: Iterable[str]) -> tuple[str, ...]:
@@ -29,9 +56,14 @@ def scratch_folders(reference: str, volumes: Iterable[str]) -> tuple[str, ...]:
         volumes: as the image declares them.
 
     Raises:
-        InputError: a volume would hide a folder that the engine makes.
+        InputError: a volume would hide a folder that the engine makes, or there are too many.
     """
     paths = {volume: normalised(volume) for volume in volumes}
+    if len(paths) > _VOLUMES_MAX:
+        raise InputError(
+            f"the image {reference!r} has {len(paths)} volumes, of at most {_VOLUMES_MAX}; remove "
+            "some from the Dockerfile"
+        )
     for volume, path in paths.items():
         if path == "/" or is_reserved(path) or f"{path}/".startswith(f"{AGENT_FOLDER}/"):
             raise InputError(

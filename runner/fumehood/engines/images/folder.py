@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path
 
 from docker.utils import exclude_paths
@@ -22,6 +22,10 @@ from fumehood.engines.images.agent_shell import build_agent_shell
 from fumehood.engines.images.build import build
 
 NAME = "fumehood/agent-folder"
+MIB = 1 << 20
+FOLDER_BYTES_MAX = 4096 * MIB
+"""Of the files that Docker receives, which are written to a temporary file before. Sparse files
+count fully."""
 MADE_FROM = "fumehood.made_from"
 """Label of an image with its folder, used to find stale images."""
 
@@ -73,12 +77,18 @@ def references(folder: Path, bases: Iterable[str]) -> frozenset[str]:
     """
     try:
         return frozenset(_reference(folder, base) for base in ("", *bases))
-    except OSError:
+    except (OSError, InputError):
         return frozenset()
 
 
 def _reference(folder: Path, base: str) -> str:
     files = sorted(exclude_paths(str(folder), _ignored(folder)))
+    size = sum((folder / name).lstat().st_size for name in files)
+    if size > FOLDER_BYTES_MAX:
+        raise InputError(
+            f"the files of {folder} have {size // MIB} MiB, of at most {FOLDER_BYTES_MAX // MIB}; "
+            "exclude those that the image does not need in .dockerignore"
+        )
     return f"{NAME}:{_digest(folder, files, base)}"
 
 
@@ -99,5 +109,6 @@ def _digest(folder: Path, files: list[str], base: str) -> str:
         if file.is_symlink():
             digest.update(os.fsencode(file.readlink()))
         elif file.is_file():
-            digest.update(sha256(file.read_bytes()).digest())
+            with file.open("rb") as content:
+                digest.update(file_digest(content, sha256).digest())
     return digest.hexdigest()[:16]

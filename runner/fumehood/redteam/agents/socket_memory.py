@@ -20,7 +20,7 @@ PIECE = bytes(1 << 18)
 
 
 def queue(bytes_max: int) -> int:
-    """Fill connections that nobody reads, and return the number of bytes."""
+    """Fill connections without a reader, and return the number of bytes."""
     queued = 0
     kept = []
     deadline = time.monotonic() + SPEND_S
