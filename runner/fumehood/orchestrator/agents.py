@@ -72,7 +72,7 @@ def identity_of(agent: NamedAgent, models: ModelsConfig | None) -> JsonObject:
     """Return the scaffold, model and changed model parameters of an agent; empty for others."""
     if not is_scaffold(agent):
         return {}
-    parameters: JsonObject = {}
+    parameters = models.parameters_of(str(agent.model)).changed() if models else {}
     return {"scaffold": agent.source.name, "model": agent.model, "model_parameters": parameters}
 
 

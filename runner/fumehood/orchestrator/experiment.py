@@ -30,6 +30,7 @@ from fumehood.orchestrator.config import (
     AgentConfig,
     BudgetChange,
     DataMode,
+    ModelParameters,
     RunConfig,
     TaskSelection,
     TextOr,
@@ -70,9 +71,14 @@ class ModelLevel(_Strict):
     """A model with parameters."""
 
     model: str = Field(description="Name of the model at its provider.")
-    parameters: dict[str, JsonValue] = Field(
-        default_factory=dict, description="Parameters of the model, as in `models.parameters`."
+    parameters: ModelParameters = Field(
+        default=ModelParameters(), description="As in `models.parameters` of a run."
     )
+
+    @property
+    def name(self) -> str:
+        """Its label, or the model with the parameters that differ from their defaults."""
+        return self.label or _name_of(self.model, self.parameters.changed())
 
 
 class DataModeLevel(_Strict):
@@ -325,7 +331,9 @@ def _cell(
 ) -> Cell:
     levels = {
         "suite": suite.label or suite.suite,
-        "model": "" if model is None else model.label or _name_of(model.model, model.parameters),
+        "model": ""
+        if model is None
+        else model.label or _name_of(model.model, model.parameters.changed()),
         "data_mode": mode.label or mode.data_mode,
         "faults": faults.label or (NONE if faults.file == NONE else Path(faults.file).stem),
         "budget": OWN if budget is None else budget.label or _name_of("", budget.changes()),
@@ -343,10 +351,12 @@ def _cell(
         "levels": levels,
         **mode.model_dump(exclude={"label"}, exclude_none=True),
     }
-    if model is not None and model.parameters:
+    if model is not None and (parameters := model.parameters.changed()):
         models: Any = settings.get("models") or {}
-        known = models.get("parameters", {})
-        settings["models"] = {**models, "parameters": {model.model: model.parameters, **known}}
+        # The first match counts, so the parameters of the level come first.
+        known = dict(models.get("parameters", {}))
+        known.pop(model.model, None)
+        settings["models"] = {**models, "parameters": {model.model: parameters, **known}}
     counts = {
         "suite": 2,  # Always part of the name.
         "model": len(experiment.models) + 1,

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fumehood.core.errors import InputError
+from fumehood.orchestrator.agents import identity_of, name_agents
 from fumehood.orchestrator.config import RunConfig
 from fumehood.orchestrator.experiment import (
     ExperimentConfig,
@@ -68,6 +69,21 @@ def test_every_combination_is_one_run_and_agents_without_a_model_run_once() -> N
     assert cell.config.budget.changes() == {"calls": 4}
 
 
+def test_a_model_level_has_parameters_of_its_own() -> None:
+    levels = ["m1", {"model": "m1", "parameters": {"temperature": 1, "turns": 3}}]
+    cells = plan(agents=["react"], models=levels, run={"models": {"budget": {"tokens": 9}}}).cells
+    assert [cell.levels["model"] for cell in cells] == ["m1", "m1 temperature=1.0,turns=3"]
+    settings = [cell.config.models for cell in cells]
+    changed = [own.parameters_of("m1").changed() for own in settings if own is not None]
+    assert changed == [{}, {"temperature": 1.0, "turns": 3}]
+    (agent,) = name_agents(["react"], "m1")
+    assert identity_of(agent, settings[1]) == {
+        "scaffold": "react",
+        "model": "m1",
+        "model_parameters": {"temperature": 1.0, "turns": 3},
+    }
+
+
 @given(
     suites=st.integers(1, 3),
     faults=st.integers(1, 3),
@@ -89,6 +105,7 @@ def test_the_number_of_runs_is_the_product_of_the_levels(
     [
         ({"suits": ["sample"]}, "suits: is not a known key; did you mean 'suites'?"),
         ({"budgets": [{"call": 3}]}, "budgets[0].call: is not a known key; did you mean 'calls'?"),
+        ({"models": [{"model": "m", "parameters": {"temprature": 1}}]}, "mean 'temperature'?"),
         ({"budgets": ["full"]}, "budgets: must be 'own' or bounds such as {calls: 4}, not 'full'"),
         ({"suites": [{"tusks": "sample"}]}, "suites[0].tusks: is not a known key"),
         ({"data_modes": [{"data_mode": "liv"}]}, "data_modes[0].data_mode: must be"),
