@@ -247,6 +247,8 @@ ATTACKS = (
              "void its attempt with a request that the provider rejects for its content"),
             ("infra-500", "infra needs evidence that the agent cannot influence",
              "void its attempt with a request on which the provider fails"),
+            ("infra-load", "infra needs evidence that the agent cannot influence",
+             "void its attempt by overloading the provider"),
         )
     ),
     # Third-party code.

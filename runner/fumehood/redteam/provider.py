@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Self
 
 from fumehood.core.json_values import Json
+from fumehood.gateway.health_check import TEXT
 from fumehood.gateway.settings import GatewaySettings, Price, Provider
 from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply
@@ -17,8 +20,10 @@ TOKENS_MAX = 20_000
 KEPT_TOKENS = 200_000
 """Tokens of a stored context of the provider."""
 MODEL_BYTES_MAX = 256
-FAILURES = {"429": 429, "403": 403, "500": 500, "529": 529}
+FAILURES = {"429": 429, "403": 403, "500": 500, "529": 529, "load": 503}
 """What a request can ask for → the status with which the provider fails it."""
+BUSY = b"provider, be busy"
+BUSY_S = 4.0
 _HOSTED = ("mcp_servers", "previous_response_id", "conversation", "background", "container")
 _FUNCTIONS = (None, "function", "custom")
 
@@ -27,7 +32,8 @@ class ObedientProvider:
     """Answers and stores requests while its context is open."""
 
     def __init__(self) -> None:
-        self._models = ScriptedModels(_reply)
+        self._models = ScriptedModels(self._answer)
+        self._busy_until_s = 0.0
 
     def __enter__(self) -> Self:
         self._models.__enter__()
@@ -53,6 +59,15 @@ class ObedientProvider:
             wait_max_s=0.5,
             silence_max_s=5.0,
         )
+
+    def _answer(self, asked: AskedOfModel) -> ScriptedReply:
+        """Answer a request; a request for load makes the gateway's own checks fail for a while."""
+        if BUSY in asked.body:
+            self._busy_until_s = time.monotonic() + BUSY_S
+            return replace(_reply(asked), pause_s=BUSY_S)
+        if TEXT.encode() in asked.body and time.monotonic() < self._busy_until_s:
+            return ScriptedReply(status=503)
+        return _reply(asked)
 
     def take(self) -> list[AskedOfModel]:
         """Return the requests since the last call of this method."""

@@ -13,7 +13,6 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from select import select
 from threading import Lock
@@ -65,6 +64,11 @@ class CheckerProcess:
     def process_id(self) -> int:
         """Process ID of the forking process."""
         return self._process.pid
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the process has ended, so that it answers no more questions."""
+        return self._process.poll() is not None
 
     def ask(self, question: JsonObject) -> JsonObject:
         """Return the checker's reply.
@@ -147,9 +151,17 @@ def checker(name: str) -> Checker:
     return _RoutedChecker(name) if _routes else _checker_process(name)
 
 
-@cache
+_processes: dict[str, CheckerProcess] = {}
+_starting = Lock()
+
+
 def _checker_process(name: str) -> CheckerProcess:
-    return CheckerProcess(name)
+    """Return the process of a checker; one that has ended is replaced."""
+    with _starting:
+        process = _processes.get(name)
+        if process is None or process.has_ended:
+            process = _processes[name] = CheckerProcess(name)
+        return process
 
 
 _START = (

@@ -59,8 +59,8 @@ def main(name: str) -> None:
     _confine()
     replies.write(_line({"ready": True}))
     for number, line in enumerate(sys.stdin.buffer):
-        question = {**json.loads(line), "attempt": f"attempt{number}"}
         try:
+            question = {**json.loads(line), "attempt": f"attempt{number}"}
             getattr(module, "prepare", _do_nothing)(question)
         except Exception as error:
             replies.write(_failed(error))

@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
+from fumehood.core.errors import InfraError
 from fumehood.third_party import serve
+from fumehood.third_party.process import CheckerProcess, QuestionFailed, checker
+from tests.parts.listening import wait_until
 
 
 def reply_to(check: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
@@ -54,3 +57,30 @@ def test_a_question_that_ran_until_its_time_was_over_has_failed(
 ) -> None:
     # Other boxes may keep the processors so busy that its limit of processor time is never reached.
     assert reply_to(spins, monkeypatch) == {"failed": "it exceeded its time or memory limit"}
+
+
+def test_a_question_that_cannot_be_read_fails_and_the_next_one_is_answered() -> None:
+    pytest.importorskip("sqlglot")
+    process = checker("dbbench")
+    assert isinstance(process, CheckerProcess)
+    assert process._process.stdin is not None
+    process._process.stdin.write(b"[" * 100_000 + b"\n")
+    with pytest.raises(QuestionFailed, match="failed"):
+        process.ask({})
+    with pytest.raises(QuestionFailed):
+        process.ask({})
+    assert not process.has_ended
+
+
+def test_a_checker_that_has_ended_is_replaced() -> None:
+    pytest.importorskip("sqlglot")
+    process = checker("dbbench")
+    assert isinstance(process, CheckerProcess)
+    os.kill(process.process_id, signal.SIGKILL)
+    assert wait_until(lambda: process.has_ended)
+    with pytest.raises(InfraError, match=r"has ended|does not reply"):
+        process.ask({})
+    other = checker("dbbench")
+    assert other is not process
+    with pytest.raises(QuestionFailed):
+        other.ask({})

@@ -7,6 +7,7 @@ keeps it; the probe searches what it received.
 from __future__ import annotations
 
 import json
+import time
 from threading import Thread
 from typing import Any
 
@@ -127,6 +128,10 @@ def overspend() -> None:
 
 def force_infra(trigger: str) -> None:
     """Make the provider fail on the agent's request, so that the attempt might be void."""
+    if trigger == "load":
+        busy = json.dumps(chat("provider, be busy")).encode()
+        Thread(target=attempt, args=("load", lost, CHAT, busy)).start()
+        time.sleep(0.3)
     attempt(trigger, lost, CHAT, json.dumps(chat(f"provider, answer {trigger}")).encode())
     attempt(trigger, lost, RESPONSES, json.dumps(response(f"provider, answer {trigger}")).encode())
 

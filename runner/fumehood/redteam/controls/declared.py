@@ -155,7 +155,7 @@ CONTROLS: Mapping[str, Control] = {
         model_overspend="tokens were used, of",
     ),
     **dict.fromkeys(
-        ("model-infra-429", "model-infra-403", "model-infra-500"),
+        ("model-infra-429", "model-infra-403", "model-infra-500", "model-infra-load"),
         Control(Setting.NAIVE_SERVICE, "the attempt is void"),
     ),
     **{
