@@ -71,7 +71,7 @@ def compare(folder: Path) -> Iterator[Compare]:
             yaml.safe_dump({"m*": {"input_usd_per_mtok": 1, "output_usd_per_mtok": 2}})
         )
         entry = {"name": "scripted", "address": provider.address}
-        settings = {"providers": [entry], "prices": str(prices)}
+        settings = {"providers": [entry], "prices": str(prices), "probe": False}
         config.write_text(yaml.safe_dump({"engine": "process", "models": settings}))
         lines = (
             (ROOT / "runner" / "fumehood" / "benchmarks" / "sample" / "tasks.jsonl")

@@ -122,7 +122,8 @@ def test_the_key_is_nowhere(tmp_path: Path, engine: str) -> None:
     with ScriptedModels(spy) as provider:
         entry = {"name": "scripted", "address": provider.address, "key_env": "SCRIPTED_KEY"}
         config = tmp_path / "models.yaml"
-        config.write_text(yaml.safe_dump({"models": {"mode": "record", "providers": [entry]}}))
+        models = {"mode": "record", "providers": [entry], "probe": False}
+        config.write_text(yaml.safe_dump({"models": models}))
         words = [
             str(tasks),
             "-a",

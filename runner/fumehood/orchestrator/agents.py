@@ -123,6 +123,11 @@ class Participants:
             if is_scaffold(agent):
                 yield f"the seat {seat}", agent.model
 
+    def with_models(self) -> tuple[NamedAgent, ...]:
+        """Return the scaffolds of all seats, each with its model."""
+        agents = (*self.agents, *self._by_seat.values(), *self._defaults.values())
+        return tuple(agent for agent in agents if is_scaffold(agent))
+
     def tested(self, label: str) -> NamedAgent:
         """Return the tested agent with a label."""
         return next(agent for agent in self.agents if agent.label == label)

@@ -240,6 +240,10 @@ class ModelsConfig(_Strict):
     output_tokens_max: int = Field(
         16384, ge=1, description="Output tokens reserved for a request without its own limit."
     )
+    probe: bool = Field(
+        default=True,
+        description="Send one request per model and scaffold before the run, to test its form.",
+    )
     calls_at_once: int = Field(256, ge=1, description="Concurrent requests to one provider.")
     grants: tuple[str, ...] = Field(
         (),

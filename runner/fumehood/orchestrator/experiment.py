@@ -38,6 +38,8 @@ from fumehood.orchestrator.config import (
     run_config,
 )
 from fumehood.orchestrator.data_source import uses_data
+from fumehood.orchestrator.model_probe import probe_models
+from fumehood.orchestrator.setup import RunSetup
 from fumehood.records.files import make_private_folder, read_plain, write_whole
 from fumehood.records.row import file_name
 from fumehood.records.run_folder import one_writer
@@ -246,6 +248,9 @@ def run_plan(plan: Plan, folder: Path, run_cell: RunCell) -> Iterator[RunReader]
     """
     make_private_folder(folder)
     with one_writer(folder):
+        # The models of all runs are asked before the first one.
+        new = (cell for cell in plan.cells if not (folder / RUNS / cell.name).exists())
+        probe_models([RunSetup.create(cell.config).probed() for cell in new])
         _freeze(plan, folder)
         for number, cell in enumerate(plan.cells, 1):
             title = f"run {number} of {len(plan.cells)}: {cell.name}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -36,7 +37,8 @@ RETRIED = frozenset(
 is not."""
 
 CONSECUTIVE_FAILURES_MAX = 8
-"""A run stops after so many infrastructure failures in a row: the next ones would fail too."""
+"""A run stops after so many infrastructure failures of an agent in a row: the next ones would fail
+too."""
 
 _log = structlog.get_logger("fumehood.run")
 
@@ -108,14 +110,16 @@ class Run:
         executor = EpisodeExecutor(
             self._limits.concurrency, self._run_episode, planned, self._look_for_signals
         )
-        consecutive_failures = 0
+        in_a_row = Counter[str]()
         try:
             for rows in executor.batches():
                 self._write(rows, on_row)
                 for row in rows:
-                    consecutive_failures = consecutive_failures + 1 if _is_infra_failure(row) else 0
-                    if consecutive_failures >= CONSECUTIVE_FAILURES_MAX:
-                        raise InfraError(_reason_to_stop(row, consecutive_failures, self._folder))
+                    # Also by agent: the provider of its model may fail while others work.
+                    for whose in ("", f" of {row.name.agent}"):
+                        in_a_row[whose] = in_a_row[whose] + 1 if _is_infra_failure(row) else 0
+                        if in_a_row[whose] >= CONSECUTIVE_FAILURES_MAX:
+                            raise InfraError(_reason_to_stop(row, whose, self._folder))
         finally:
             self._is_ending = True
             self._write_rest(executor, on_row)
@@ -215,11 +219,11 @@ def _is_infra_failure(row: EpisodeRow) -> bool:
     return isinstance(row.outcome, Infra) and row.outcome.kind is not InfraKind.TASK
 
 
-def _reason_to_stop(row: EpisodeRow, consecutive_failures: int, folder: RunFolder) -> str:
+def _reason_to_stop(row: EpisodeRow, whose: str, folder: RunFolder) -> str:
     detail = row.outcome.detail if isinstance(row.outcome, Infra) else ""
     return (
-        f"the infrastructure failed {consecutive_failures} episodes in a row, the last with "
-        f"{outcome_name(row.outcome)}: {detail}; finished episodes are stored, continue with: "
+        f"the infrastructure failed {CONSECUTIVE_FAILURES_MAX} episodes{whose} in a row, the last "
+        f"with {outcome_name(row.outcome)}: {detail}; finished episodes are stored, continue with: "
         f"fumehood resume {folder.path}"
     )
 

@@ -16,6 +16,7 @@ from fumehood.orchestrator.agents import Participants, name_agents
 from fumehood.orchestrator.config import RunConfig, run_config
 from fumehood.orchestrator.data_source import data_source_of, resolve_config
 from fumehood.orchestrator.judging import JudgeSource, judge_source
+from fumehood.orchestrator.model_probe import ProbedRun, probe_models
 from fumehood.orchestrator.models import check_scaffolds, gateway_settings
 from fumehood.orchestrator.plan import PlannedEpisode, plan_episodes
 from fumehood.orchestrator.task_changes import selected, with_budget
@@ -90,12 +91,17 @@ class RunSetup:
         return judge_source(self.config, live=True)
 
     def check(self) -> None:
-        """Read keys and prices, so that a run that cannot use them fails before it starts.
+        """Read keys and prices and ask each model once, so that an unusable one is found early.
 
         Raises:
-            InputError: see :attr:`gateway` and :attr:`judge`.
+            InputError: see :attr:`gateway`, :attr:`judge` and :func:`probe_models`.
         """
         _ = self.gateway, self.judge
+        probe_models([self.probed()])
+
+    def probed(self) -> ProbedRun:
+        """Return what the run asks its models."""
+        return ProbedRun(self.participants.with_models(), self.config.models, self.gateway)
 
     def signing(self) -> Signing:
         """Return this user's key and the planned episodes, which the run's seal names.

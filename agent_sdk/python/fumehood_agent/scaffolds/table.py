@@ -18,5 +18,8 @@ PLAYERS: Mapping[str, str] = {
 }
 """Agents that use a model to simulate another participant."""
 
+TOOL_CALLING = frozenset({"plan_act", "react", "simulated_user", "single_shot"})
+"""Agents that use the tool calling of the API."""
+
 WITH_MODEL: Mapping[str, str] = {**SCAFFOLDS, **PLAYERS}
 """All agents that use a model."""
