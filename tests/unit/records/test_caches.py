@@ -49,6 +49,15 @@ def test_a_baseline_is_kept_for_one_suite() -> None:
     assert kept_baseline("noop", Suite("sample", CASES[:4])) is None
 
 
+@pytest.mark.parametrize("content", ["[]", '"fumehood.baseline/1"', '{"format": "other"}', "torn"])
+def test_another_file_is_not_a_baseline(state: Path, content: str) -> None:
+    suite = Suite("sample", CASES[:3])
+    keep_baseline("noop", suite, {"solved": 0})
+    (file,) = (state / "baselines").iterdir()
+    file.write_text(content)
+    assert kept_baseline("noop", suite) is None
+
+
 def test_a_slow_baseline_is_not_played_again(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(baselines, "LONG_S", 0.0)
     suite = Suite("sample", CASES[:3])

@@ -93,6 +93,7 @@ def test_a_receipt_states_the_facts_of_the_run(run: Path) -> None:
     assert (facts["engine"], facts["isolation"]) == (manifest["engine"], manifest["isolation"])
     assert facts["agents"] == manifest["agents"]
     assert facts["limits"] == manifest["config"]["limits"]
+    assert facts["runtime"] == manifest["config"]["runtime"]
     assert facts["infra_attempts"] == {"policy_aware": 0, "noop": 0}
     assert facts["rows"]["number"] == facts["episodes"] == 6
     seal = sha256((run / "seal.json").read_bytes()).hexdigest()
