@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -31,6 +31,7 @@ from fumehood.orchestrator.service_pool import ServicePool
 from scripts.bench.measure import Figure, percentile, ratio, timed
 
 PROBE = Path(__file__).with_name("latency_probe.py")
+ECHO_NAME = "echo.sock"
 UNARY_MAX, STREAM_MAX = 1.5, 1.3
 EXEC_MIN = 100
 EXEC_ROUNDS = 10
@@ -75,19 +76,20 @@ def _probe(engine: Engine, case: Case) -> dict[str, list[float]]:
     with (
         ServicePool(1) as pool,
         pool.lease() as client,
-        _echo_server() as echo,
         tempfile.TemporaryDirectory() as code,
+        ExitStack() as stack,
     ):
         Path(code).chmod(0o755)
         (Path(code) / PROBE.name).write_bytes(PROBE.read_bytes())
         seats = client.open_seats(spec)
+        sockets = next(iter(seats.directories.values()))
+        stack.enter_context(_echo_server(sockets / ECHO_NAME))
         box = engine.start(
             BoxSpec(
                 image=replace(
                     image, command=command, mounts=(*others, Mount(Path(code), AGENT_FOLDER))
                 ),
-                socket_dir=next(iter(seats.directories.values())),
-                mounts=(Mount(echo, "/echo"),),
+                socket_dir=sockets,
             )
         )
         ended = box.wait(BOX_TIMEOUT_MS)
@@ -100,22 +102,20 @@ def _probe(engine: Engine, case: Case) -> dict[str, list[float]]:
 
 
 @contextmanager
-def _echo_server() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="gb-") as folder:
-        Path(folder).chmod(0o755)
-        socket = Path(folder) / "echo.sock"
-        process = subprocess.Popen(
-            [sys.executable, "-m", "scripts.bench.echo", str(socket)], stdin=subprocess.PIPE
-        )
-        try:
-            while not socket.exists():
-                if process.poll() is not None:
-                    raise InfraError("the echo server did not start")
-                time.sleep(0.01)
-            socket.chmod(0o666)
-            yield Path(folder)
-        finally:
-            process.communicate()
+def _echo_server(path: Path) -> Iterator[None]:
+    """Serve in the folder of the seat: a box shows no other socket."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "scripts.bench.echo", str(path)], stdin=subprocess.PIPE
+    )
+    try:
+        while not path.exists():
+            if process.poll() is not None:
+                raise InfraError("the echo server did not start")
+            time.sleep(0.01)
+        path.chmod(0o666)
+        yield
+    finally:
+        process.communicate()
 
 
 def _docker_exec_ms() -> float:

@@ -17,7 +17,7 @@ import grpc
 
 from fumehood_agent._proto.v1 import tool_pb2, tool_pb2_grpc
 
-ECHO_SOCKET = "/echo/echo.sock"
+ECHO_SOCKET = "/fumehood/echo.sock"
 TOOL_SOCKET = "/fumehood/grpc.sock"
 ROUNDS = 20
 CALLS_A_ROUND = 100
@@ -35,7 +35,7 @@ class Probe:
         )
         sent = request.SerializeToString()
         got = tool_pb2_grpc.ToolServiceStub(tool).CallTool(request).SerializeToString()
-        echo = grpc.insecure_channel(f"unix:{_echo_path()}")
+        echo = grpc.insecure_channel(f"unix:{ECHO_SOCKET}")
         size = len(got).to_bytes(4, "big")
         _unary(echo, "/echo/SetSize", size)()
         times: dict[str, list[float]] = {}
@@ -92,8 +92,3 @@ def _stream(channel: grpc.Channel, method: str, message: bytes) -> Callable[[], 
 
 def _tool_channel(session: Any) -> grpc.Channel:
     return grpc.insecure_channel(f"unix:{session.path}")
-
-
-def _echo_path() -> str:
-    # A process without a mount namespace gets the real path of the socket.
-    return sys.argv[-1] if sys.argv[-1].endswith("echo.sock") else ECHO_SOCKET
