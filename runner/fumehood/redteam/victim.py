@@ -95,7 +95,9 @@ class Victim:
                 self._stop.wait(0.2)
 
     def _call_over_grpc(self) -> None:
-        with Session(f"{self._socket_dir}/grpc.sock", stream=False) as session:
+        path = f"{self._socket_dir}/grpc.sock"
+        timeout_ms = int(ANSWER_TIMEOUT_S * 1000)
+        with Session(path, stream=False, service_timeout_ms=timeout_ms) as session:
             while not self._stop.wait(INTERVAL_S):
                 self._begin("grpc")
                 session.call("list_dir", {"path": "/"})

@@ -45,6 +45,11 @@ CPU_S_MAX = 3600
 """Processor time of one episode's process, over all its calls."""
 CLOSE_TIMEOUT_S = 10.0
 """Time for a process to close its episode; it needs milliseconds."""
+CLOSE_CHECK_S = 2.0
+"""Interval at which a process that closes its episode is checked."""
+CLOSE_CPU_S = 1.0
+"""Processor time for which a process may close its episode after ``CLOSE_TIMEOUT_S``, however long
+it waits for a processor."""
 END_TIMEOUT_S = 10.0
 """Time from the end of a process's socket until the end of the process is reported."""
 TRACE_SPARE_BYTES = 64 << 20
@@ -213,6 +218,7 @@ class ForkedEpisode:
         self._on_over = on_over
         self._trace = _TraceEnd(spec, trace_bytes_max)
         self._closing: Timer | None = None
+        self._is_over = False
         self._own_fault = ""
         """Why this service killed the process; empty if the process was not the cause."""
         self._opened = self._open(opening)
@@ -231,6 +237,7 @@ class ForkedEpisode:
             if not self._trace.is_complete and end is not None:
                 yield from self._completed(end)
         finally:
+            self._is_over = True
             if self._closing is not None:
                 self._closing.cancel()
             release(self.child)
@@ -242,11 +249,7 @@ class ForkedEpisode:
 
     def close(self, *, timed_out: bool) -> None:
         """Ask the process to end all work and the trace; ``messages`` yields the rest."""
-        self._closing = Timer(
-            CLOSE_TIMEOUT_S, self._kill_if_stuck, (read_progress(self.child.pid),)
-        )
-        self._closing.daemon = True
-        self._closing.start()
+        self._check_later(read_progress(self.child.pid), time.monotonic())
         with suppress(OSError):  # The process has ended, which the stream reports.
             send_frame(self.child.channel, close_to_bytes(timed_out=timed_out))
 
@@ -283,15 +286,39 @@ class ForkedEpisode:
         if self._own_fault or by_itself:
             yield from self._trace.complete(f"the process of the episode {self._own_fault or end}")
 
-    def _kill_if_stuck(self, before: Progress | None) -> None:
+    def _check_later(self, before: Progress | None, since: float) -> None:
+        if before is not None:
+            self._closing = Timer(CLOSE_CHECK_S, self._kill_if_stuck, (before, since))
+            self._closing.daemon = True
+            self._closing.start()
+
+    def _kill_if_stuck(self, before: Progress, since: float) -> None:
         now = read_progress(self.child.pid)
-        if now is None or before is None:
+        if now is None or self._is_over:
             return
-        if now.is_stopped or now.waited_s - before.waited_s > CLOSE_TIMEOUT_S / 2:
-            # It was stopped, or no processor was free. The orchestrator waits longer.
+        if not is_stuck(before, now, time.monotonic() - since):
+            self._check_later(before, since)
             return
         self._own_fault = _STUCK
         self.child.kill()
+
+
+def is_stuck(before: Progress, now: Progress, closing_s: float) -> bool:
+    """Return whether a process itself is the reason that it does not close its episode.
+
+    A process that is stopped, or waits for a processor, is not. If it got enough processor time, it
+    is, however busy the machine is: otherwise an agent could lose an attempt with a call that never
+    ends.
+
+    Args:
+        before: the progress of the process when it was asked to close.
+        now: its progress.
+        closing_s: time in between, seconds.
+    """
+    if now.is_stopped or closing_s < CLOSE_TIMEOUT_S:
+        return False
+    is_starved = now.waited_s - before.waited_s > closing_s / 2
+    return not is_starved or now.ran_s - before.ran_s > CLOSE_CPU_S
 
 
 def release(child: Child) -> None:

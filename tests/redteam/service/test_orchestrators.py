@@ -36,6 +36,7 @@ def test_an_episode_without_a_reader_is_closed(client: ControlClient, episode_id
     assert isinstance(opened, Opened)
     stream.close()
     assert wait_until(lambda: not os.path.exists(opened.seats[0].directory))
+    assert wait_until(lambda: client.health().episodes_open == 0)
     assert not client.close_episode(episode_id, timed_out=False)
 
 
@@ -48,6 +49,7 @@ def test_an_idle_episode_without_a_reader_is_closed(client: ControlClient, episo
     time.sleep(0.6)
     stream.close()
     assert wait_until(lambda: not os.path.exists(opened.seats[0].directory))
+    assert wait_until(lambda: client.health().episodes_open == 0)
     assert not client.close_episode(episode_id, timed_out=False)
 
 

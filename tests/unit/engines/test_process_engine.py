@@ -15,6 +15,7 @@ from fumehood.core.errors import InfraError, InputError
 from fumehood.engines.engine import (
     AgentKind,
     AgentSource,
+    Box,
     BoxSpec,
     EngineOptions,
     Isolation,
@@ -26,6 +27,7 @@ from fumehood.engines.ownership import RUN
 from fumehood.engines.process import ProcessEngine
 from fumehood.engines.records import SessionRecords
 from fumehood.engines.state_folder import state_folder
+from tests.parts.listening import wait_until
 
 BUILTIN = AgentSource(AgentKind.BUILTIN, "noop")
 
@@ -56,8 +58,15 @@ def test_a_builtin_agent_imports_nothing_from_the_current_folder(
         (tmp_path / f"{name}.py").write_text("print('imported from the current folder')")
     monkeypatch.chdir(tmp_path)
     with closing(ProcessEngine()) as engine:
-        spec = BoxSpec(image=engine.prepare(BUILTIN), socket_dir=tmp_path)
-        assert "imported from the current folder" not in run(engine, spec)
+        box = engine.start(BoxSpec(image=engine.prepare(BUILTIN), socket_dir=tmp_path))
+        # It then waits for its socket.
+        assert wait_until(lambda: "cygrpc" in _mapped_files(box))
+        output = box.close()
+    assert b"imported from the current folder" not in output.stdout + output.stderr
+
+
+def _mapped_files(box: Box) -> str:
+    return Path(f"/proc/{box.host_pid()}/maps").read_text(encoding="utf-8")
 
 
 def test_a_module_runs_only_when_it_is_trusted(
@@ -138,7 +147,9 @@ def test_closing_a_box_removes_its_record(tmp_path: Path, monkeypatch: pytest.Mo
     # Other processes on this machine write records to the default folder.
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     engine = ProcessEngine(EngineOptions(trust=True))
-    run(engine, BoxSpec(image=engine.prepare(BUILTIN), socket_dir=tmp_path / "socket_dir"))
+    image = engine.prepare(BUILTIN)
+    quick = replace(image, command=(image.command[0], "-c", "pass"))
+    run(engine, BoxSpec(image=quick, socket_dir=tmp_path / "socket_dir"))
     engine.close()
     assert state_folder("sessions").is_relative_to(tmp_path)
     assert list(state_folder("sessions").glob("*")) == []

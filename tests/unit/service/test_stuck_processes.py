@@ -1,0 +1,33 @@
+"""A process that does not close its episode is killed if it is itself the reason."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fumehood.service.forked_episode import CLOSE_CPU_S, CLOSE_TIMEOUT_S, is_stuck
+from fumehood.supervised.progress import Progress
+
+BEFORE = Progress(is_stopped=False, ran_s=3.0, waited_s=7.0)
+
+
+def _after(ran_s: float, waited_s: float) -> Progress:
+    return Progress(is_stopped=False, ran_s=3.0 + ran_s, waited_s=7.0 + waited_s)
+
+
+def test_a_process_that_sleeps_is_stuck_after_the_limit() -> None:
+    assert not is_stuck(BEFORE, _after(0, 0), CLOSE_TIMEOUT_S - 0.1)
+    assert is_stuck(BEFORE, _after(0, 0), CLOSE_TIMEOUT_S)
+
+
+def test_a_process_that_computes_is_stuck_also_on_a_busy_machine() -> None:
+    waited_s = CLOSE_TIMEOUT_S - CLOSE_CPU_S
+    assert not is_stuck(BEFORE, _after(CLOSE_CPU_S, waited_s), CLOSE_TIMEOUT_S)
+    assert is_stuck(BEFORE, _after(CLOSE_CPU_S + 0.1, waited_s), CLOSE_TIMEOUT_S)
+
+
+def test_a_process_that_only_waits_for_a_processor_is_not_stuck() -> None:
+    assert not is_stuck(BEFORE, _after(0.1, 2 * CLOSE_TIMEOUT_S), 2 * CLOSE_TIMEOUT_S)
+
+
+def test_a_stopped_process_is_not_stuck() -> None:
+    assert not is_stuck(BEFORE, replace(_after(5, 0), is_stopped=True), 3 * CLOSE_TIMEOUT_S)
