@@ -118,7 +118,7 @@ chaos: setup-dev bubblewrap ## kill and break runs for some minutes and print th
 	@.venv/bin/python -m tests.chaos
 
 .PHONY: mutants
-mutants: setup-dev ## change 440 single tokens and list the changes that no test notices; for hours
+mutants: setup-dev ## change 470 single tokens and list the changes that no test notices; for hours
 	@.venv/bin/python -m scripts.mutants
 
 .PHONY: flatness
