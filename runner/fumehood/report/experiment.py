@@ -169,8 +169,9 @@ def domain_table(experiment: Experiment) -> TextTable:
         own = {key: results_in(subjects, suite) for key, subjects in who.items()}
         grouped = {key: by_domain(results) for key, results in own.items()}
         domains = list(dict.fromkeys(name for groups in grouped.values() for name in groups))
-        rows.append((suite, ALL, *(_success(results) for results in own.values())))
-        if domains != [suite] and len(domains) > 1:
+        whole = (_success(results) for results in own.values())
+        rows.append((suite, domains[0] if len(domains) == 1 else ALL, *whole))
+        if len(domains) > 1:
             rows += [
                 (suite, domain, *(_success(groups.get(domain, [])) for groups in grouped.values()))
                 for domain in domains

@@ -16,6 +16,9 @@ from fumehood.report.statistics.resources import Spent, Spread, spent, spreads
 from fumehood.report.statistics.trials import TrialRates, trial_rates
 from fumehood.report.traces import read_traces
 
+SHOWN_MAX = 12
+"""With more agents, the page has no pictures and no overview of each agent."""
+
 
 @dataclass(frozen=True, slots=True)
 class GroupFindings:
@@ -78,6 +81,11 @@ class Findings:
         """The text that marks every output; empty if all runs are verified."""
         marks = (run.folder.provenance.mark for run in self.runs)
         return "; ".join(dict.fromkeys(mark for mark in marks if mark))
+
+    @property
+    def are_few(self) -> bool:
+        """Whether pictures can show all agents; the tables of an experiment replace them."""
+        return len(self.subjects) <= SHOWN_MAX
 
     @property
     def any_graded(self) -> bool:

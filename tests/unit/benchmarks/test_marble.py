@@ -71,6 +71,7 @@ def test_an_agreement_decides_success_and_ratings_are_metrics(tmp_path: Path) ->
     assert score.success is True
     assert score.metrics["price"] == 10
     assert (score.metrics["rating_buyer"], score.metrics["rating_seller"]) == (4, None)
+    assert score.metrics["task_completion"] == 0.8
     assert score.metrics["judge_calls"] == 6
     walked_out: list[Move] = [{"tool_name": "end_negotiation", "args": {}}, {"submit": ""}]
     assert (

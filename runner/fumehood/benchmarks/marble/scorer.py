@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 
 from fumehood.core.evidence import Evidence
 from fumehood.core.gold import Gold
@@ -55,6 +56,9 @@ class Marble:
             name: None if opinion.answer is None else int(opinion.answer)
             for name, opinion in opinions.items()
         }
+        rated = [rating for rating in ratings.values() if isinstance(rating, int)]
+        if rated:
+            metrics["task_completion"] = fmean(rated) / len(RATINGS)
         all_metrics = {**task_metrics(task, evidence, success), **metrics, **ratings}
         return judged_score({str(criterion["op"]): success}, opinions.values(), all_metrics)
 

@@ -97,7 +97,9 @@ def _first(
             title=", ".join(dict.fromkeys(run.suite.name for run in findings.runs)),
             facts=_facts(findings),
             agents=[
-                _agent(agent_findings, at) for at, agent_findings in enumerate(findings.subjects)
+                _agent(agent_findings, at)
+                for at, agent_findings in enumerate(findings.subjects)
+                if findings.are_few
             ],
             sections=[
                 _shown(anchor, section)
