@@ -206,6 +206,22 @@ def test_one_box_cannot_take_the_quotas_of_another(pair: Pair) -> None:
 
 
 @pytest.mark.bubblewrap
+@pytest.mark.skipif(os.geteuid() != 0, reason=root_for_bubblewrap)
+def test_one_box_cannot_take_the_terminals_of_the_machine() -> None:
+    take = """
+import os, pty
+ends = pty.openpty(); os.write(ends[1], b"works"); print(os.read(ends[0], 5).decode())
+taken = 2
+try:
+    while True: os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY); taken += 1
+except OSError as error: print(taken, error.strerror)
+"""
+    with closing(BubblewrapEngine()) as engine, ExitStack() as stack:
+        said = Pair(engine, stack).says(take)
+    assert said == "works\n65 No space left on device"
+
+
+@pytest.mark.bubblewrap
 def test_programs_lock_their_own_files_in_bubblewrap() -> None:
     missing = [name for name in ("sqlite3", "git", "npm") if not os.path.exists(f"/usr/bin/{name}")]
     if missing:

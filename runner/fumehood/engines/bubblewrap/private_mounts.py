@@ -35,6 +35,8 @@ DEVICES = {
 """Major and minor number of each node. Source: Linux, admin-guide/devices.txt."""
 TMP_BYTES_PER_FILE = 4096
 """Sets the number of inodes of /tmp: empty files use kernel memory too."""
+_TERMINALS_MAX = 64
+"""Pseudo-terminals of a box. All boxes of a machine together have about 3,000. Source: pty(7)."""
 _NEW_MOUNT_NAMESPACE = 0x0002_0000
 _READ_ONLY, _NO_SETUID, _NO_DEVICES, _NO_PROGRAMS = 1, 2, 4, 8
 _RECURSIVE, _SLAVE = 1 << 14, 1 << 19
@@ -51,6 +53,8 @@ class PrivateView:
     sources: dict[Path, Path]
     """Private source by source on the host."""
     tmp: Path
+    terminals: Path
+    """The folder of its pseudo-terminals."""
 
     def device(self, name: str) -> Path:
         """Return the node of a device."""
@@ -75,7 +79,7 @@ class PrivateMounts:
             InfraError: another user has access to the place of the mounts.
         """
         folder = self._next_folder()
-        view = PrivateView(folder, {}, folder / "tmp")
+        view = PrivateView(folder, {}, folder / "tmp", folder / "pts")
         try:
             for number, source in enumerate(shared):
                 view.sources[source] = self._private(source, folder / str(number))
@@ -83,6 +87,9 @@ class PrivateMounts:
             files = limits.tmp_bytes // TMP_BYTES_PER_FILE
             options = f"mode=1777,size={limits.tmp_bytes},nr_inodes={files}"
             _mount("tmpfs", view.tmp, "tmpfs", _NO_SETUID | _NO_DEVICES | _NO_PROGRAMS, options)
+            view.terminals.mkdir()
+            options = f"newinstance,ptmxmode=0666,mode=0620,max={_TERMINALS_MAX}"
+            _mount("devpts", view.terminals, "devpts", _NO_SETUID | _NO_PROGRAMS, options)
             (folder / "dev").mkdir()
             for name, (major, minor) in DEVICES.items():
                 os.mknod(view.device(name), stat.S_IFCHR, os.makedev(major, minor))

@@ -24,7 +24,7 @@ _VOLUMES_MAX = 64
 _WORD_BYTES_MAX = 128 * 1024 - 1
 """Of one argument. Source: execve(2), MAX_ARG_STRLEN."""
 _COMMAND_BYTES_MAX = 1 << 20
-"""Of all arguments, with room for those of a box and for the environment. Source: execve(2)."""
+"""Of all arguments; a box adds its own, and the environment. Source: execve(2)."""
 
 
 def require_startable(reference: str, command: Sequence[str]) -> None:
