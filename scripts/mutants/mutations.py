@@ -34,6 +34,8 @@ _OPERATORS: dict[type[ast.operator], tuple[str, str]] = {
     ast.LShift: ("<<", ">>"),
     ast.RShift: (">>", "<<"),
 }
+_ENCODINGS = frozenset({"utf-8", "ascii", "latin-1"})
+"""Codecs ignore the added sign in their names."""
 _NAMES = {"min": "max", "max": "min", "any": "all", "all": "any"}
 _STATEMENTS: dict[type[ast.stmt], tuple[str, str]] = {
     ast.Break: ("break", "continue"),
@@ -165,6 +167,8 @@ def _other_constant(value: object, text: bytes) -> str:
     if isinstance(value, float):
         return str(value + 1)
     is_word = isinstance(value, str) and value and not re.search(r"\s", value)
+    if value in _ENCODINGS:
+        return ""
     if is_word and text[:1] in b"\"'" and text[:3] not in (b'"""', b"'''"):
         return text[:1].decode() + "~" + text[1:].decode()
     return ""

@@ -230,3 +230,23 @@ def test_a_run_can_grant(name: str) -> None:
 @pytest.mark.parametrize("name", ["", "everything", "field:", "beta:", "field:a b", "beta:é"])
 def test_a_run_cannot_grant(name: str) -> None:
     assert not is_grant(name)
+
+
+PLAIN: dict[str, dict[str, Any]] = {
+    CHAT: {
+        **said({"type": "text", "text": "Hello."}),
+        **{"max_tokens": 9, "temperature": 0.5, "stop": ["x"], "stream": True, "seed": 1},
+    },
+    RESPONSES: {"input": "Hello.", "instructions": "Be brief.", "max_output_tokens": 9},
+    MESSAGES: {
+        **said({"type": "text", "text": "Hello."}),
+        **{"system": "Be brief.", "max_tokens": 9, "stop_sequences": ["x"], "top_k": 3},
+    },
+}
+
+
+@pytest.mark.parametrize("path", PLAIN)
+def test_the_plain_fields_of_a_dialect_need_no_grant(path: str) -> None:
+    assert found(path, **PLAIN[path]) == {}
+    for name in PLAIN[path]:
+        assert found(path, **{f"{name}_": PLAIN[path][name]}) != {}

@@ -25,6 +25,7 @@ TEXT = '{"model": "m"}'
     [
         (b'{"model": "cheap", "model": "dear"}', "'model' is doubled"),
         (b'{"a": [{"b": 1, "\\u0062": 2}]}', "'b' is doubled"),
+        (b'{"stream": 1, "model": "cheap", "model": "dear"}', "'model' is doubled"),
         (b'{"model": "cheap", "MODEL": "dear"}', "'model' and 'MODEL' differ only by case"),
         ('{"max_tokens": 1, "max_to\u212aens": 2}'.encode(), "differ only by case"),
         ('{"stream": 1, "\u017ftream": 2}'.encode(), "differ only by case"),
