@@ -63,6 +63,40 @@ for number in range(len(bits)):
     until(start + (number + 0.9) * slot); loads.append(busy() - before)
 print(threshold(loads), slot * len(bits))
 """
+_THREADS = """
+import threading
+for number, bit in enumerate(bits):
+    until(start + number * slot)
+    threads = [threading.Thread(target=until, args=(start + (number + 0.9) * slot,))
+               for _ in range(40 * int(bit))]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+"""
+_COUNT_THREADS = """
+counts = []
+for number in range(len(bits)):
+    until(start + (number + 0.6) * slot)
+    counts.append(int(open("/proc/loadavg").read().split()[3].split("/")[1]))
+print(threshold(counts), slot * len(bits))
+"""
+_PIPES = """
+for number, bit in enumerate(bits):
+    until(start + number * slot)
+    while bit == "1" and time.monotonic() < start + (number + 0.9) * slot:
+        for end in os.pipe(): os.close(end)
+"""
+_NUMBER_PIPES = """
+def newest(count=1100):
+    for _ in range(count):
+        ends = os.pipe(); number = os.fstat(ends[0]).st_ino
+        for end in ends: os.close(end)
+    return number
+os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+numbers = []
+for number in range(len(bits) + 1):
+    until(start + number * slot); numbers.append(newest())
+print(threshold([b - a for a, b in zip(numbers, numbers[1:])]), slot * len(bits))
+"""
 _LOCK = """
 file = os.open(place, os.O_RDONLY)
 for number, bit in enumerate(bits):
@@ -112,6 +146,8 @@ CHANNELS = (
     Channel("record locks on a program of the system", _LOCK, _GET_LOCK),
     Channel("processor load, seen by the speed of a loop", _SPIN, _LOOP_SPEED, 0.05),
     Channel("processor load, seen in /proc/stat", _SPIN, _PROC_STAT, 0.1),
+    Channel("number of threads in /proc/loadavg", _THREADS, _COUNT_THREADS, 0.05),
+    Channel("inode numbers of pipes", _PIPES, _NUMBER_PIPES, 0.05),
     Channel(
         "page cache of a cold file, seen by read times, once for each page",
         _READ_PAGES.replace("STEP", str(PAGES_APART_BYTES)),

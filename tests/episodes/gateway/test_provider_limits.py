@@ -62,7 +62,7 @@ def test_an_episode_with_many_requests_does_not_delay_another_one() -> None:
 
 @pytest.mark.parametrize("world", ["crud", "sql"])
 def test_an_agent_that_does_not_read_its_response_keeps_no_place(world: str) -> None:
-    """The world ``sql`` needs a checker, so its episode has no process of its own."""
+    """The world ``sql`` needs a checker, so the service's process hosts its episode."""
     text = "x" * 4_000_000
     state: dict[str, Any] = {"world": "sql", "state": {"tables": []}} if world == "sql" else {}
     with ScriptedModels(lambda _: ScriptedReply(text=text)) as models:

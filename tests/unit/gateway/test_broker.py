@@ -1,4 +1,4 @@
-"""A broker sends only requests of the gateway, whatever the process of an episode asks for."""
+"""A broker sends only requests of the gateway, also if the process of an episode forges others."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ def test_an_episode_keeps_a_place_for_others_once_they_ask() -> None:
         waiting = queue(Clock(), concurrent_calls=4)
         greedy = [asyncio.ensure_future(admit(waiting, "greedy")) for _ in range(8)]
         await settle()
-        assert sum(admitted(greedy)) == 4, "nobody else asks"
+        assert sum(admitted(greedy)) == 4, "no other episode asks"
         modest = [asyncio.ensure_future(admit(waiting, "modest")) for _ in range(2)]
         await settle()
         for task in greedy[:2]:
