@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from fumehood.core.task import Case, Suite, Task
 from fumehood.report.results import Result, join_results
 from fumehood.report.statistics.failures import LEVELS, TITLES, Attribution, Label, attribute
 from fumehood.report.traces import ReadTrace, read_traces
+from fumehood_agent import Refused
 from fumehood_agent.in_process import InProcessSession
 from fumehood_agent.seat import ModelProblem
 from tests.parts.memory_runs import play_run
@@ -151,6 +153,25 @@ def test_valid_calls_that_use_up_the_budget_do_not_come_before_it(tmp_path: Path
     why = _why(tmp_path, player, _case())
     assert why.primary is Label.BUDGET
     assert why.secondary == (Label.TOOL_INVOCATION, Label.REASONING)
+
+
+def test_a_crash_comes_before_an_invalid_call(tmp_path: Path) -> None:
+    def player(seat: InProcessSession) -> None:
+        seat.call("get_acount", {})
+        raise RuntimeError("boom")
+
+    why = _why(tmp_path, player, _case())
+    assert (why.primary, why.secondary) == (Label.CRASH, (Label.TOOL_INVOCATION,))
+
+
+def test_an_agent_whose_messages_were_all_refused_failed_by_parsing(tmp_path: Path) -> None:
+    def player(seat: InProcessSession) -> None:
+        with suppress(Refused):
+            seat.call("get_account", {"id": "x" * 2_000_000})
+        raise RuntimeError("boom")
+
+    why = _why(tmp_path, player, _case())
+    assert (why.primary, why.secondary) == (Label.PARSING, (Label.CRASH,))
 
 
 def test_a_task_that_its_oracle_solves_is_solvable(tmp_path: Path) -> None:

@@ -58,14 +58,14 @@ class Label(Enum):
     """The wall time ended."""
     CONTEXT_OVERFLOW = "context_overflow"
     """The conversation was longer than the context of the model."""
-    BUDGET = "budget"
-    """A budget or the agent's own limit of turns was used up before the agent finished."""
-    CRASH = "crash"
-    """The process of the agent ended without a submission, or its provider refused a request."""
     PARSING = "parsing"
     """Replies of the model or messages of the agent could not be parsed, or were cut."""
     TOOL_INVOCATION = "tool_invocation"
     """A call was invalid, and no fault had altered it."""
+    BUDGET = "budget"
+    """A budget or the agent's own limit of turns was used up before the agent finished."""
+    CRASH = "crash"
+    """The process of the agent ended without a submission, or its provider refused a request."""
     REASONING = "reasoning"
     """Calls and messages were valid, but the actions were wrong or missing."""
     UNATTRIBUTED = "unattributed"
@@ -122,7 +122,7 @@ class Attribution:
     """Other supported labels, each once, in the order of the enum."""
     signs: tuple[Sign, ...]
     by_seat: Mapping[str, Label]
-    """The primary label of every seat with signs, also of simulated participants."""
+    """The primary label of every seat with decisive signs, also of simulated participants."""
 
 
 def attribution_of(signs: tuple[Sign, ...], counterparts: Sequence[str] = ()) -> Attribution:
@@ -144,7 +144,11 @@ def attribution_of(signs: tuple[Sign, ...], counterparts: Sequence[str] = ()) ->
         primary,
         tuple(label for label in Label if label in others),
         signs,
-        {seat: _primary(of_seat) for seat, of_seat in by_seat.items() if seat},
+        {
+            seat: _primary(of_seat)
+            for seat, of_seat in by_seat.items()
+            if seat and any(sign.decisive for sign in of_seat)
+        },
     )
 
 
@@ -340,6 +344,7 @@ def _lost_replies(episode: FailedEpisode) -> Iterator[Sign]:
 
 
 def _invalid(episode: FailedEpisode) -> Iterator[Sign]:
+    ended_itself = isinstance(episode.result.row.outcome, Finished | GaveUp)
     for seat, numbered in episode.seats:
         groups: dict[tuple[str, str], list[int]] = defaultdict(list)
         for index, (_, call) in enumerate(numbered):
@@ -352,7 +357,7 @@ def _invalid(episode: FailedEpisode) -> Iterator[Sign]:
             corrected = any(code == "unknown_tool" or call.tool_name == tool for call in later)
             times = f" ({len(indexes)} times)" if len(indexes) > 1 else ""
             text = f"call {first}: {tool} failed with {code}{times}"
-            yield Sign(Label.TOOL_INVOCATION, text, not corrected, seat)
+            yield Sign(Label.TOOL_INVOCATION, text, ended_itself and not corrected, seat)
 
 
 def _loop(episode: FailedEpisode) -> Iterator[Sign]:
