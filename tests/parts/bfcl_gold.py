@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from fumehood.benchmarks.bfcl.package import tool_name
 from fumehood.benchmarks.bfcl.tasks import first_allowed
 from fumehood.core.task import Case, Suite
 
@@ -42,6 +43,6 @@ def _move(name: str, arguments: dict[str, list[Any]]) -> dict[str, Any]:
         key: [value for value in allowed if value != ""] for key, allowed in arguments.items()
     }
     return {
-        "tool_name": name,
+        "tool_name": tool_name(name),
         "args": {key: first_allowed(values) for key, values in values_by_name.items() if values},
     }

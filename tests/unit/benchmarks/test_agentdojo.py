@@ -48,6 +48,29 @@ def test_gold_calls_satisfy_utility(suite: str) -> None:
         assert play(case, gold(case)).checks == {"utility": True}, case.task.task_id
 
 
+def as_text(value: Json) -> Json:
+    """Return a list as a model often writes it."""
+    return repr(value) if isinstance(value, list) else value
+
+
+def test_lists_that_are_written_as_text_are_lists_in_the_world_and_in_the_trace() -> None:
+    cases_with_lists = 0
+    for case in cases("workspace"):
+        moves: list[Move] = []
+        for move in gold(case):
+            arguments = move.get("args")
+            texts = (
+                {name: as_text(value) for name, value in arguments.items()}
+                if isinstance(arguments, dict)
+                else {}
+            )
+            moves.append({**move, "args": texts} if texts else move)
+        if moves != list(gold(case)) and cases_with_lists < 5:
+            cases_with_lists += 1
+            assert play(case, moves).checks == {"utility": True}, case.task.task_id
+    assert cases_with_lists == 5
+
+
 def test_gold_calls_solve_an_injection_task_as_a_user_request() -> None:
     for case in cases("v1.1.2:injections:slack"):
         assert play(case, gold(case)).success is True, case.task.task_id

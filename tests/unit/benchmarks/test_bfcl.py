@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from fumehood.benchmarks.bfcl.checker import python_source
+from fumehood.benchmarks.bfcl.checker import UNKNOWN_CALL, python_source
 from fumehood.benchmarks.bfcl.tasks import Bfcl
 from fumehood.benchmarks.shared.in_memory import Move, play_in_memory
 from fumehood.core.errors import InputError
@@ -107,15 +108,27 @@ def test_text_from_an_agent_is_never_evaluated(tmp_path: Path) -> None:
     assert not marker.exists()
 
 
+def test_a_turn_of_an_invented_call_is_not_empty() -> None:
+    # The gold of the other turns is unchanged; BFCL fails a turn without any call.
+    case = cases("multi_turn_miss_func")[0]
+    moves = list(gold(case))
+    ends = [index for index, move in enumerate(moves) if "submit" in move]
+    empty = next(at for at, (a, b) in enumerate(pairwise([-1, *ends])) if b - a == 1)
+    invented: Move = {"tool_name": "print", "args": {"file": 1}}
+    at = ends[empty]
+    assert play(case, [*moves[:at], invented, *moves[at:]]).success is True
+
+
 def test_calls_become_python_source_with_literal_arguments() -> None:
-    assert python_source("cd", {"folder": "a'b\\\n", "deep": [None, True, 1.5]}) == [
-        'cd(folder="a\'b\\\\\\n", deep=[None, True, 1.5])'
-    ]
+    assert (
+        python_source("cd", {"folder": "a'b\\\n", "deep": [None, True, 1.5]})
+        == 'cd(folder="a\'b\\\\\\n", deep=[None, True, 1.5])'
+    )
     assert (
         python_source("cd", {"class": 1})
         == python_source("cd", {"a b": 1})
         == python_source("os.system", {})
-        == []
+        == UNKNOWN_CALL
     )
 
 

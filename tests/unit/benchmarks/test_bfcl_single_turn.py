@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
 
-from fumehood.benchmarks.bfcl.tasks import UNSOLVABLE, Bfcl
+from fumehood.benchmarks.bfcl.package import tools_of
+from fumehood.benchmarks.bfcl.tasks import SINGLE_TURN, UNSOLVABLE, Bfcl
 from fumehood.benchmarks.shared.in_memory import Move
 from tests.parts.bfcl_gold import FAULTY, with_all_arguments
 from tests.parts.installed import installed
@@ -84,3 +86,30 @@ def test_irrelevance_requires_no_call(category: str, tasks: int) -> None:
     call: Move = {"tool_name": str(functions[0]["name"]), "args": {}}
     assert play(cases[0], (NO_CALL,)).success is True
     assert play(cases[0], (call, NO_CALL)).success is False
+
+
+def test_a_call_of_an_invented_function_counts() -> None:
+    invented: Move = {"tool_name": "invented", "args": {}}
+    irrelevant = Bfcl().load("irrelevance").cases[0]
+    assert play(irrelevant, (invented, NO_CALL)).success is False
+    relevant = Bfcl().load("live_relevance").cases[0]
+    assert play(relevant, (invented, NO_CALL)).success is True
+    simple = Bfcl().load("simple_python").cases[0]
+    oracle = simple.gold.oracle or ()
+    assert play(simple, oracle).success is True
+    score = play(simple, (invented, *oracle))
+    assert (score.success, score.metrics["error_type"]) == (
+        False,
+        "simple_function_checker:wrong_count",
+    )
+
+
+def test_every_tool_has_a_name_that_providers_accept() -> None:
+    for category in SINGLE_TURN:
+        for case in Bfcl().load(category).cases:
+            functions = case.task.initial_state["functions"]
+            assert isinstance(functions, list)
+            documents = [document for document in functions if isinstance(document, dict)]
+            names = [tool.name for tool in tools_of(documents)]
+            assert all(re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", name) for name in names)
+            assert len(set(names)) == len(names)

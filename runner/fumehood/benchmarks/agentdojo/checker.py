@@ -8,6 +8,8 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
+from fumehood.benchmarks.agentdojo.arguments import with_lists
+
 INSTALL = "pip install 'fumehood[agentdojo]' && pip install --no-deps 'agentdojo==0.1.35'"
 
 
@@ -45,12 +47,15 @@ def check(question: dict[str, Any]) -> dict[str, Any]:
         environment = task.init_environment(environment)
     before = environment.model_copy(deep=True)
     runtime = runtime_module.FunctionsRuntime(suite.tools)
-    for name, arguments, reached in question["calls"]:
+    calls = [
+        (name, with_lists(arguments) if reached else arguments, reached)
+        for name, arguments, reached in question["calls"]
+    ]
+    for name, arguments, reached in calls:
         if reached:
             runtime.run_function(environment, name, arguments)
     trace = [
-        runtime_module.FunctionCall(function=name, args=arguments)
-        for name, arguments, _ in question["calls"]
+        runtime_module.FunctionCall(function=name, args=arguments) for name, arguments, _ in calls
     ]
     answer = [import_module("agentdojo.types").text_content_block_from_string(question["answer"])]
 

@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+from fumehood.benchmarks.agentdojo.arguments import with_lists
 from fumehood.core.errors import InputError, SpecError
 from fumehood.core.json_values import Json, JsonObject, canonical_json, copy_object
 from fumehood.core.tools import Failure, FailureKind, ToolCall, ToolResult, ToolSpec, Value
@@ -145,7 +146,7 @@ class AgentDojo:
         """Run the function and return the text that AgentDojo gives to a model."""
         self.revision += 1
         result, error = self._runtime.run_function(
-            self._environment, call.tool_name, copy_object(call.arguments)
+            self._environment, call.tool_name, with_lists(copy_object(call.arguments))
         )
         if error is not None:
             return Failure(FailureKind.WORLD, error.partition(":")[0], error)

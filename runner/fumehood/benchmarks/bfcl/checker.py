@@ -18,10 +18,10 @@ _SOURCES = f"{_CHECKER}.multi_turn_eval.func_source_code"
 def load() -> None:
     """Import the checkers and all simulators; raises ImportError if a package is missing."""
     # The single-turn checker reads naming options from this module, which imports all providers'
-    # clients.
+    # clients. Tools are offered with "_" in place of ".".
     registry = ModuleType("bfcl_eval.constants.model_config")
     registry.MODEL_CONFIG_MAPPING = defaultdict(  # type: ignore[attr-defined]
-        lambda: SimpleNamespace(underscore_to_dot=False)
+        lambda: SimpleNamespace(underscore_to_dot=True)
     )
     sys.modules[registry.__name__] = registry
     import_module(f"{_CHECKER}.multi_turn_eval.multi_turn_checker")
@@ -41,9 +41,7 @@ def check(question: dict[str, Any]) -> dict[str, Any]:
 
 def _multi_turn(question: dict[str, Any]) -> dict[str, Any]:
     checker = import_module(f"{_CHECKER}.multi_turn_eval.multi_turn_checker")
-    decoded = [
-        [[text] for call in turn for text in python_source(*call)] for turn in question["turns"]
-    ]
+    decoded = [[[python_source(*call)] for call in turn] for turn in question["turns"]]
     entry = question["entry"]
     verdict: dict[str, Any] = checker.multi_turn_checker(
         decoded, question["ground_truth"], entry, entry["id"].rsplit("_", 1)[0], question["attempt"]
@@ -74,16 +72,17 @@ def _memory(question: dict[str, Any]) -> dict[str, Any]:
     return verdict
 
 
+UNKNOWN_CALL = "unknown_function()"
+"""A call that fails in BFCL's executor, as every call of an unknown function does."""
 _CHECKS = {"bfcl_memory": _memory, "bfcl_multi_turn": _multi_turn, "bfcl_single_turn": _single_turn}
 
 
-def python_source(name: str, arguments: dict[str, Any]) -> list[str]:
+def python_source(name: str, arguments: dict[str, Any]) -> str:
     """Return a call as Python source, as BFCL records it: a checked name with literal arguments.
 
-    Returns:
-        One text, or none if an argument's name is not a Python identifier. No function has such a
-        parameter, so the call had no effect.
+    A call with a name that is not a Python identifier becomes one that fails: BFCL counts it, and
+    no function has such a name or parameter.
     """
     if not all(part.isidentifier() and not keyword.iskeyword(part) for part in (name, *arguments)):
-        return []
-    return [f"{name}({', '.join(f'{key}={value!r}' for key, value in arguments.items())})"]
+        return UNKNOWN_CALL
+    return f"{name}({', '.join(f'{key}={value!r}' for key, value in arguments.items())})"

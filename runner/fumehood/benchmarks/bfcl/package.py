@@ -84,11 +84,19 @@ def class_documents(class_name: str) -> tuple[Mapping[str, Any], ...]:
     return tuple(_read_lines(package_folder() / "data" / "multi_turn_func_doc" / file))
 
 
+def tool_name(function_name: str) -> str:
+    """Return the name under which a function is offered: most providers accept no dots.
+
+    Source: ``convert_func_name`` of BFCL's ``ast_checker`` with ``underscore_to_dot``.
+    """
+    return function_name.replace(".", "_")
+
+
 def tools_of(documents: Sequence[Mapping[str, Any]]) -> tuple[ToolSpec, ...]:
     """Return function documents as tools."""
     return tuple(
         ToolSpec(
-            document["name"],
+            tool_name(document["name"]),
             {**_schema(document["parameters"]), "type": "object"},
             document["description"],
         )

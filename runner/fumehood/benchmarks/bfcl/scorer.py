@@ -1,4 +1,4 @@
-"""Scores BFCL with its own checkers, from the calls that reached its world."""
+"""Scores BFCL with its own checkers, from the calls of its functions and of unknown functions."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.outcome import Finished
 from fumehood.core.score import Score
 from fumehood.core.task import Task
+from fumehood.core.tools import FailureKind
 from fumehood.scorers.native import NativeScorer, task_metrics
 from fumehood.third_party.process import checker
 
@@ -49,7 +50,7 @@ def _ask(task: Task, criterion: JsonObject, evidence: Evidence) -> JsonObject:
         return checker("bfcl").ask(
             {**criterion, "answer": end.answer if isinstance(end, Finished) else ""}
         )
-    calls = [call for call in evidence.calls if call.reached_world]
+    calls = [call for call in evidence.calls if call.reached_world or _is_invented(call)]
     if criterion["op"] == "bfcl_multi_turn":
         turns: list[Json] = [
             [_call(call) for call in calls if call.turn == number]
@@ -65,5 +66,20 @@ def _ask(task: Task, criterion: JsonObject, evidence: Evidence) -> JsonObject:
     )
 
 
+def _is_invented(call: AnsweredCall) -> bool:
+    """Return whether the call names no tool of the turn. BFCL's checkers count such calls."""
+    if call.failure is None:
+        return False
+    code = call.failure.code
+    if call.failure.kind is FailureKind.OUT_OF_BUDGET and not call.fired_rules:
+        # The failure that exhausts the retries replaces the original one.
+        code = str(call.failure.details.get("original_error_code"))
+    elif call.failure.kind is not FailureKind.INVALID_CALL:
+        return False
+    return code == "unknown_tool"
+
+
 def _call(call: AnsweredCall) -> list[Json]:
-    return [call.tool_name, dict(call.arguments_after)]
+    # An invented name never reaches Python's built-in functions in BFCL's executor.
+    name = f"({call.tool_name})" if _is_invented(call) else call.tool_name
+    return [name, dict(call.arguments_after)]

@@ -8,7 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from fumehood.benchmarks.bfcl import memory_tasks as memory
-from fumehood.benchmarks.bfcl.package import Entry, class_documents, join_messages, read_entries
+from fumehood.benchmarks.bfcl.package import (
+    Entry,
+    class_documents,
+    join_messages,
+    read_entries,
+    tool_name,
+)
 from fumehood.core.conversation import Turn
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.errors import InputError
@@ -249,7 +255,7 @@ def _single_turn_oracle(entry: Entry, category: str) -> tuple[JsonObject, ...]:
         return (*(_move_of_gold_answer(call, required) for call in entry.answer), submit)
     if not RELEVANCE[category]:
         return (submit,)
-    return ({"tool_name": functions[0]["name"], "args": {}}, submit)
+    return ({"tool_name": tool_name(functions[0]["name"]), "args": {}}, submit)
 
 
 def _move_of_gold_answer(
@@ -266,7 +272,7 @@ def _move_of_gold_answer(
             args[key] = first_allowed(allowed)
         elif key in required.get(name, ()):
             args[key] = first_allowed([value for value in allowed if value != ""] or allowed)
-    return {"tool_name": name, "args": args}
+    return {"tool_name": tool_name(name), "args": args}
 
 
 def first_allowed(allowed: Any) -> Any:
