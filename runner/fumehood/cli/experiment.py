@@ -60,7 +60,7 @@ FACTORS = ("suite", "model", "agent", "data_mode", "faults", "budget")
     "--estimate",
     type=click.IntRange(1),
     metavar="TASKS",
-    help="Play so many tasks of each run once, and print what the experiment would use.",
+    help="Play so many tasks of each run once, and print the estimated use of the experiment.",
 )
 @click.option(
     "--concurrency",
@@ -151,9 +151,10 @@ def _write_report(runs: Sequence[Run], out: Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class _Used:
-    """What played episodes used, extrapolated to all planned episodes."""
+    """The use of the played episodes, extrapolated to all planned episodes."""
 
     played: int
+    """Episodes that were played; not extrapolated."""
     calls: float
     costs: ModelCosts
     seconds: float
@@ -249,7 +250,7 @@ def _detectable(setups: Mapping[str, RunSetup]) -> list[tuple[_Comparison, float
     by_suite: dict[str, list[RunSetup]] = defaultdict(list)
     for setup in setups.values():
         by_suite[setup.config.levels["suite"]].append(setup)
-    found = []
+    detectable = []
     for suite, own in by_suite.items():
         levels = {factor: _level_count(own, factor) for factor in FACTORS[1:]}
         comparisons = sum(count - 1 for count in levels.values())
@@ -258,8 +259,8 @@ def _detectable(setups: Mapping[str, RunSetup]) -> list[tuple[_Comparison, float
                 others = prod(number for name, number in levels.items() if name != factor)
                 pairs = others * own[0].config.trials
                 item = (suite, factor, len(own[0].suite.cases), pairs, comparisons)
-                found.append((item, detectable_difference(*item[2:])))
-    return found
+                detectable.append((item, detectable_difference(*item[2:])))
+    return detectable
 
 
 def _level_count(setups: Iterable[RunSetup], factor: str) -> int:

@@ -236,5 +236,5 @@ speaker."""
 
 
 def indent_continuation(text: str) -> str:
-    """Indent all lines of a text except the first, so that no line can pass for another speaker."""
+    """Indent all lines except the first, so that no line looks like the text of another speaker."""
     return CONTINUATION.join(text.splitlines())

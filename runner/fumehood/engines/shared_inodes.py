@@ -3,9 +3,9 @@
 All event, timer and epoll descriptors of a machine have one inode, and each namespace has one.
 Every process can open them, so a box could carry messages in record locks on them. A million locks
 on the first inode also delay each close of such a descriptor on the whole machine by milliseconds.
-A filter of system calls cannot tell these descriptors from files. Locks of this process can: a box
-gets no lock that conflicts with them, and reads only the lock that was placed first. No program
-uses such locks.
+A filter of system calls cannot distinguish these descriptors from files. This process therefore
+holds locks on the inodes: a box gets no lock that conflicts with them, and reads only the lock that
+was placed first. No ordinary program uses such locks.
 
 Source: Linux, fs/anon_inodes.c, fs/nsfs.c and fs/locks.c; fcntl(2), "Open file description locks".
 """
@@ -38,7 +38,7 @@ def hold_shared_inodes() -> None:
     except OSError:
         Thread(target=_wait, args=(anonymous,), name="shared-inodes", daemon=True).start()
     for name in _NAMESPACES:
-        # Read locks, because the descriptor cannot write. Boxes can add read locks, not read them.
+        # Read locks: the descriptor cannot write. Boxes can add read locks, but cannot see them.
         with suppress(OSError):  # An older kernel has no time namespaces.
             _lock(os.open(f"/proc/self/ns/{name}", os.O_RDONLY | os.O_CLOEXEC), fcntl.F_RDLCK)
 

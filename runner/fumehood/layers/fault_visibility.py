@@ -16,7 +16,7 @@ from fumehood.core.tools import (
 
 
 class HideFaults:
-    """Empties the details of a rewritten failure, which would give the true one away."""
+    """Removes the details of a failure that a fault rewrote; they reveal the original failure."""
 
     def around(self, call: ToolCall, forward: Forward) -> ToolResult:
         """Forward the call, and remove the details of a rewritten failure."""

@@ -17,7 +17,7 @@ from fumehood.orchestrator.setup import RunSetup
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Upper bounds. None means that a budget is missing, so there is no bound."""
+    """Upper bounds; None means that there is none, because a budget is missing."""
 
     episodes: int = 0
     calls: int | None = 0
@@ -29,7 +29,7 @@ class Bounds:
     """Millionths of a US dollar."""
 
     def plus(self, other: Bounds) -> Bounds:
-        """Return the sum of both; without a bound on one side there is none."""
+        """Return the sum; it has no bound where one side has none."""
         return Bounds(
             self.episodes + other.episodes,
             _sum(self.calls, other.calls),
@@ -72,11 +72,11 @@ def _of_seat(setup: RunSetup, seat: SeatSpec, agent: NamedAgent) -> Bounds:
     tokens, microusd = seat.budget[BudgetKind.MODEL_TOKENS], seat.budget[BudgetKind.MODEL_MICROUSD]
     price = price_of(setup.config.models, agent.model) if agent.model else None
     if microusd is None and tokens is not None and price is not None:
-        microusd = _most(price, tokens)
+        microusd = _highest_price(price, tokens)
     return Bounds(0, calls, seat.budget[BudgetKind.MODEL_CALLS], tokens, microusd)
 
 
-def _most(price: Price, tokens: int) -> int:
+def _highest_price(price: Price, tokens: int) -> int:
     return max(price.microusd(tokens, 0), price.microusd(0, tokens))
 
 

@@ -125,8 +125,8 @@ class ExperimentConfig(BaseModel):
     budgets: tuple[TextOr[BudgetLevel], ...] = Field(
         (OWN,), min_length=1, description="Changed budgets; `own` leaves those of the tasks."
     )
-    trials: int = Field(1, ge=1, description="Attempts per agent and task.")
-    seed: int = Field(0, description="Seed of all runs; 0 gives the first trial the task's own.")
+    trials: int = Field(1, ge=1, description="Episodes per agent and task.")
+    seed: int = Field(0, description="Seed of all runs; 0 gives the first trial the task's seed.")
     tasks: TaskSelection | None = Field(None, description="Tasks of each suite; all if unset.")
     run: dict[str, JsonValue] = Field(
         default_factory=dict, description="All other settings of a run, such as models and engine."
@@ -137,7 +137,7 @@ class ExperimentConfig(BaseModel):
     def _fixed(cls, settings: dict[str, JsonValue]) -> dict[str, JsonValue]:
         for name in settings:
             if name in VARIED | {"trials", "seed"}:
-                raise ValueError(f"{name!r} is not a setting here: state it outside of `run`")
+                raise ValueError(f"{name!r} is not a setting here: move it out of `run`")
         return settings
 
     @field_validator("budgets")
@@ -159,7 +159,7 @@ class Cell:
 
     @property
     def levels(self) -> Mapping[str, str]:
-        """The name of its level of each factor."""
+        """Names of its levels, by factor."""
         return self.config.levels
 
 

@@ -22,8 +22,8 @@ def selected(suite: Suite, selection: TaskSelection | None) -> Suite:
     """Return the suite with the selected tasks, in the order of the suite.
 
     Args:
-        suite: as its benchmark loads it.
-        selection: None selects all tasks.
+        suite: all tasks of the benchmark.
+        selection: names, tags and number of tasks; None selects all tasks.
 
     Raises:
         InputError: no task is selected, or there are fewer tasks than ``sample``.
@@ -42,7 +42,10 @@ def selected(suite: Suite, selection: TaskSelection | None) -> Suite:
 
 
 def with_budget(suite: Suite, change: BudgetChange | None) -> Suite:
-    """Return the suite with changed budgets of the seats that the tested agent takes."""
+    """Return the suite with changed budgets of the seats of the tested agent.
+
+    ``scale`` multiplies the bounds of the task; a bound that ``change`` states replaces its own.
+    """
     if change is None:
         return suite
     bounds = change.model_dump(exclude={"scale"}, exclude_none=True)

@@ -1,4 +1,4 @@
-"""Gives the tasks of a suite to a supervisor and its workers, who share the budget of one agent."""
+"""Gives each task to a supervisor and its workers, which share the budget of one agent."""
 
 from __future__ import annotations
 
@@ -43,25 +43,28 @@ def with_team(suite: Suite, team: TeamConfig | None) -> Suite:
 def _with_workers(case: Case, names: Sequence[str]) -> Case:
     task = case.task
     if len(task.seats) > 1 or task.seats[0].further_turns or task.conversation:
-        raise InputError(f"team: {task.task_id} has other seats or further messages; remove `team`")
-    own = task.seats[0]
-    share = _share(own.budget, len(names) + 1)
+        raise InputError(
+            f"team: task {task.task_id} has several seats or several messages of the user; "
+            "remove `team`, or select other tasks with `tasks`"
+        )
+    seat = task.seats[0]
+    share = _share(seat.budget, len(names) + 1)
     head = replace(
-        own,
-        instruction=HEAD_INSTRUCTION.format(instruction=own.instruction, workers=", ".join(names)),
-        budget=_rest(own.budget, share, len(names)),
+        seat,
+        instruction=HEAD_INSTRUCTION.format(instruction=seat.instruction, workers=", ".join(names)),
+        budget=_remainder(seat.budget, share, len(names)),
     )
     workers = (
         SeatSpec(
             name=name,
-            instruction=WORKER_INSTRUCTION.format(name=name, head=own.name),
+            instruction=WORKER_INSTRUCTION.format(name=name, head=seat.name),
             budget=share,
-            tools=own.tools,
+            tools=seat.tools,
         )
         for name in names
     )
     seats = (head, *workers)
-    conversation = ConversationSpec("supervisor", {"head": own.name})
+    conversation = ConversationSpec("supervisor", {"head": seat.name})
     changed: Task = replace(task, seats=seats, conversation=conversation)
     return Case(changed, replace(case.gold, oracle=_divided(case.gold.oracle, names, share)))
 
@@ -79,7 +82,7 @@ def _share(budget: Budget, seats: int) -> Budget:
     return budget.with_limits(**limits)
 
 
-def _rest(budget: Budget, share: Budget, workers: int) -> Budget:
+def _remainder(budget: Budget, share: Budget, workers: int) -> Budget:
     limits = {
         kind.value: limit - workers * (share[kind] or 0)
         for kind, limit in _divisible(budget).items()
@@ -90,25 +93,26 @@ def _rest(budget: Budget, share: Budget, workers: int) -> Budget:
 def _divided(
     moves: Sequence[Mapping[str, Json]] | None, names: Sequence[str], share: Budget
 ) -> tuple[Mapping[str, Json], ...] | None:
-    """Return the oracle's moves with its calls divided among the workers; the head makes the rest.
+    """Return the oracle's moves: workers make its calls, and the head makes the other moves.
 
     Args:
-        moves: of the oracle of one agent.
-        names: of the workers.
-        share: budget of each worker.
+        moves: moves of the oracle without a team.
+        names: names of the workers.
+        share: budget of each worker; the head also makes the calls that exceed it.
     """
     if moves is None:
         return None
     calls = [move for move in moves if "tool_name" in move]
     bounds = [share[kind] for kind in (BudgetKind.STEPS, BudgetKind.CALLS)]
-    part = min(
-        math.ceil(len(calls) / len(names)), *(len(calls) if b is None else b for b in bounds)
+    per_worker = min(
+        math.ceil(len(calls) / len(names)),
+        *(len(calls) if bound is None else bound for bound in bounds),
     )
     divided: list[Mapping[str, Json]] = []
     for at, name in enumerate(names):
-        own = calls[at * part : (at + 1) * part]
-        if own:
+        own_calls = calls[at * per_worker : (at + 1) * per_worker]
+        if own_calls:
             divided.append({"submit": f"@{name}: Do your part."})
-            divided += ({**call, "seat": name} for call in own)
+            divided += ({**call, "seat": name} for call in own_calls)
             divided.append({"seat": name, "submit": "Done."})
-    return (*divided, *calls[part * len(names) :], *moves[len(calls) :])
+    return (*divided, *calls[per_worker * len(names) :], *moves[len(calls) :])

@@ -41,7 +41,7 @@ TITLES = {
     "budget": "Budget",
 }
 WHO = ("model", "agent")
-"""Factors that state what is tested; the other ones state under which conditions."""
+"""Factors that identify the tested agent."""
 CONDITIONS = ("data_mode", "faults", "budget")
 
 Key = tuple[str, ...]
@@ -75,7 +75,7 @@ class Experiment:
 
 
 def experiment_of(subjects: Sequence[Subject]) -> Experiment | None:
-    """Return the experiment that runs form; None if only agents differ, or suites of one name."""
+    """Return the experiment; None if only agents differ, or one suite name has two contents."""
     levels = levels_of(subjects)
     cores: dict[tuple[str, str], str] = {}
     for subject in subjects:
@@ -136,7 +136,7 @@ def results_in(subjects: Iterable[Subject], suite: str) -> list[Result]:
 
 
 def macro_mean(by_suite: Sequence[Results], metric: Metric = SUCCESS) -> Estimate:
-    """Return the mean over suites of a metric; without a value in one of them there is none."""
+    """Return the mean over suites of a metric; it has no value if one suite has none."""
     clusters, episodes = [], 0
     for results in by_suite:
         values = [
@@ -229,7 +229,7 @@ def condition_table(experiment: Experiment) -> TextTable:
 
 
 def budget_table(experiment: Experiment) -> TextTable:
-    """Return S(k): success of the same tasks with k calls, beside the filter of the paper."""
+    """Return S(k), measured with a budget of k calls and computed from episodes without it."""
     groups = experiment.grouped(("suite", *WHO, "data_mode", "faults"))
     bounded = {
         key: {calls: subject for subject in own if (calls := _calls_of(subject)) is not None}
@@ -253,7 +253,7 @@ def budget_table(experiment: Experiment) -> TextTable:
     )
     note = (
         "S(k): success with a budget of k calls. Filtered: share of episodes with the tasks' own "
-        "budgets that succeeded with at most k calls, as in the paper."
+        "budgets that succeeded with at most k calls, as in the ToolMisuseBench paper."
     )
     return TextTable("Success within k calls", header, rows if budgets else [], names=5, note=note)
 

@@ -91,8 +91,7 @@ class Subject:
 
     @property
     def model(self) -> str:
-        """Model of the agent, as the experiment or the model with its parameters; empty if it has
-        none."""
+        """The model as the experiment labels it, or its name and parameters; empty without one."""
         name = self.identity.get("model")
         if not name:
             return ""

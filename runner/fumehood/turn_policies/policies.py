@@ -63,7 +63,7 @@ def count_setting(settings: JsonObject, name: str, default: int) -> int:
     """Return a count setting, at least 1.
 
     Raises:
-        SpecError: it has another type.
+        SpecError: it is not a whole number of at least 1.
     """
     value = settings.get(name, default)
     if isinstance(value, int) and not isinstance(value, bool) and value > 0:
@@ -125,13 +125,13 @@ def _stop_words(settings: JsonObject, seats: tuple[str, ...]) -> dict[str, tuple
     field = "conversation.settings.stop"
     given = settings.get("stop", {})
     if not isinstance(given, dict):
-        raise SpecError(field, "must be an object of lists of texts by seat")
-    words: dict[str, tuple[str, ...]] = {}
+        raise SpecError(field, "must be an object that maps seats to lists of texts")
+    texts_by_seat: dict[str, tuple[str, ...]] = {}
     for seat, texts in given.items():
         if not isinstance(texts, list) or not all(isinstance(text, str) and text for text in texts):
             raise SpecError(f"{field}.{seat}", "must be a list of non-empty texts")
-        words[seat_value(seat, field, seats)] = tuple(str(text) for text in texts)
-    return words
+        texts_by_seat[seat_value(seat, field, seats)] = tuple(str(text) for text in texts)
+    return texts_by_seat
 
 
 class Round:
@@ -207,8 +207,8 @@ _ADDRESSED = re.compile(r"\s*@([a-z0-9_]+)\s*:?\s*(.*)", re.DOTALL)
 class Tree:
     """Each seat assigns work to the seats below it, one at a time, and receives their answers.
 
-    A seat assigns work with ``@name: text``. Any other text is its answer to the seat above it; if
-    the root submits it, it ends the conversation. Settings: ``parents`` (by seat, the seat above
+    A seat assigns work with ``@name: text``. Any other text is its answer to the seat above it. An
+    answer of the root ends the conversation. Settings: ``parents`` (by seat, the seat above
     it; the root is the only seat without one), ``opening`` (first message to the root),
     ``turns_max`` (turns of all seats together).
     """
@@ -261,7 +261,7 @@ def _parents(settings: JsonObject, seats: tuple[str, ...]) -> dict[str, str]:
     field = "conversation.settings.parents"
     given = settings.get("parents")
     if not isinstance(given, dict):
-        raise SpecError(field, "must be an object: seat to the seat above it")
+        raise SpecError(field, "must be an object that maps each seat to the seat above it")
     parents = {
         seat_value(name, field, seats): seat_value(parent, f"{field}.{name}", seats)
         for name, parent in given.items()
@@ -269,12 +269,12 @@ def _parents(settings: JsonObject, seats: tuple[str, ...]) -> dict[str, str]:
     if len(parents) != len(seats) - 1:
         raise SpecError(field, "must name a parent for every seat but one, the root")
     for name in parents:
-        above, path = name, {name}
+        above, visited = name, {name}
         while above in parents:
             above = parents[above]
-            if above in path:
-                raise SpecError(f"{field}.{name}", "must not lead back to the seat itself")
-            path.add(above)
+            if above in visited:
+                raise SpecError(f"{field}.{name}", "the seats above it form a cycle")
+            visited.add(above)
     return parents
 
 
@@ -329,7 +329,7 @@ class Graph:
         self._stop = text_setting(settings, "stop")
         self._turns_left = count_setting(settings, "turns_max", TURNS_MAX)
         self._unread: dict[str, list[str]] = {}
-        """By seat, in the order of the turns."""
+        """Texts by seat; the seat that has waited longest is first."""
 
     def first_turn(self) -> Handover:
         """Begin with the first seat."""
@@ -376,8 +376,8 @@ def _neighbours(settings: JsonObject, seats: tuple[str, ...]) -> dict[str, list[
     neighbours: dict[str, list[str]] = {name: [] for name in seats}
     for index, edge in enumerate(edges):
         match edge:
-            case [one, other] if one != other:
-                pair = [seat_value(name, f"{field}[{index}]", seats) for name in (one, other)]
+            case [first, second] if first != second:
+                pair = [seat_value(name, f"{field}[{index}]", seats) for name in (first, second)]
             case _:
                 raise SpecError(f"{field}[{index}]", "must be a pair of different seats")
         for name, neighbour in (pair, pair[::-1]):

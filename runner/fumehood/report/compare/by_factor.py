@@ -43,7 +43,7 @@ class ByFactor:
         if not settings.get(self.setting):
             raise InputError(f"state {self.setting} of the second run in --config")
         if not options.agents:
-            raise InputError(f"name at least one agent to run with both {TITLES[self.factor]}")
+            raise InputError("name at least one agent with --agent")
         agents = list(options.agents)
         return {"without": {"agents": agents, self.setting: None}, "with": {"agents": agents}}
 
@@ -53,10 +53,10 @@ class ByFactor:
         levels = levels_of(subjects)
         known = levels.get(self.factor, [])
         if len(known) < 2:
-            raise InputError(f"the runs do not differ in {self.factor}: name runs of two levels")
+            raise InputError(f"the runs do not differ in {self.factor}: name other runs")
         against = options.against or known[0]
         if against not in known:
-            raise InputError(f"no run has the {self.factor} {against!r}; {', '.join(known)}")
+            raise InputError(f"no run has the {self.factor} {against!r}; known: {', '.join(known)}")
         experiment = Experiment(tuple(subjects), levels)
         effects = main_effects(subjects, experiment.metrics, self.factor, against)
         if not effects:

@@ -42,7 +42,7 @@ class Test(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """The effect of a level against the baseline level, or an interaction of two of them."""
+    """A main effect (a level against its baseline level), or an interaction of two factors."""
 
     metric: str
     unit: Unit
@@ -110,7 +110,7 @@ def levels_of(subjects: Iterable[Subject]) -> dict[str, list[str]]:
 def effects_of(subjects: Sequence[Subject], metrics: Sequence[Metric]) -> list[Effect]:
     """Return all main effects and interactions, of each suite and over all suites."""
     levels = {name: own for name, own in levels_of(subjects).items() if name != "suite"}
-    found: list[Effect] = []
+    effects: list[Effect] = []
     for metric in metrics:
         observed = observations(subjects, metric)
         main = [
@@ -131,8 +131,8 @@ def effects_of(subjects: Sequence[Subject], metrics: Sequence[Metric]) -> list[E
                 (one, other),
             )
         ]
-        found += [*_corrected(main), *_corrected(between)]
-    return found
+        effects += [*_corrected(main), *_corrected(between)]
+    return effects
 
 
 def main_effects(
