@@ -14,6 +14,12 @@ from fumehood.cli.reading import find_episode, read_run, unverified_option, veri
 from fumehood.core.outcome import outcome_name
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_reader import RunReader
+from fumehood.report.model_texts import ENCRYPTED_NOTE, Conversation
+
+QUOTED_LINES = 20
+"""Lines of one message that are printed; --json prints all."""
+QUOTED_CHARACTERS = 500
+"""Length of a printed line."""
 
 
 @click.command()
@@ -41,11 +47,28 @@ def show(run_dir: Path, episode: str | None, unverified: bool, as_json: bool) ->
     events = [json.loads(record.event_json) for record in records]
     if as_json:
         checked = verification_of([folder])
-        shown = {"verification": checked, "row": row.to_json(), "events": events}
+        shown = {
+            "verification": checked,
+            "row": row.to_json(),
+            "events": events,
+            "conversation": _conversation_json(folder, row, events),
+        }
         click.echo(json.dumps(shown, indent=2))
         return
     for line in _lines(folder, row, events):
         say(line)
+
+
+def _conversation_json(
+    folder: RunReader, row: EpisodeRow, events: list[dict[str, Any]]
+) -> list[dict[str, str]]:
+    conversation = Conversation(folder.exchanges(row.name))
+    return [
+        {"seat": event["seat"], "who": who, "text": text}
+        for event in events
+        if event["kind"] == "model_call"
+        for who, text in conversation.lines(event["seat"], event["request"])
+    ]
 
 
 def _list(folder: RunReader, as_json: bool) -> None:
@@ -72,15 +95,35 @@ def _lines(folder: RunReader, row: EpisodeRow, events: list[dict[str, Any]]) -> 
         for line in task.seats[0].instruction.splitlines():
             yield f"  > {line}"
         yield ""
+    conversation = Conversation(folder.exchanges(row.name))
+    if conversation.is_encrypted:
+        yield f"  ({ENCRYPTED_NOTE})"
     several = task is not None and len(task.seats) > 1
     for event in events:
         prefix = f"{event['seat']}: " if several and "seat" in event else ""
         for line in _event_lines(event):
             yield f"  {prefix}{line.lstrip()}" if prefix else line
+        if event["kind"] == "model_call":
+            for who, text in conversation.lines(event["seat"], event["request"]):
+                yield from _quoted(who, text)
     for name, holds in row.score.checks.items():
         yield f"  {_mark(holds)} {name}"
     for path in folder.outputs(row.name):
         yield f"  printed: {path}"
+
+
+def _quoted(who: str, text: str) -> Iterator[str]:
+    lines = text.splitlines() or [""]
+    shown = lines[:QUOTED_LINES]
+    yield f"        {who}: {_cut(shown[0])}"
+    for line in shown[1:]:
+        yield f"          {_cut(line)}"
+    if len(lines) > len(shown):
+        yield f"          [{len(lines) - len(shown)} more lines]"
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= QUOTED_CHARACTERS else f"{line[: QUOTED_CHARACTERS - 3]}..."
 
 
 def _event_lines(event: dict[str, Any]) -> Iterator[str]:

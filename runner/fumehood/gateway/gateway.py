@@ -59,6 +59,8 @@ from fumehood.gateway.waiting import Activity, WaitCredit
 
 T = TypeVar("T")
 
+KEPT_BYTES_MAX = 64 * 1024 * 1024
+"""Stored requests and responses of one seat, unless the run is recorded."""
 DISCONNECTED_STATUS = 499
 """Recorded status if the agent or the service disconnected before a response began."""
 
@@ -171,6 +173,8 @@ class ModelEndpoint:
         self._cassette = SeatCassette(budget.name, exchanges)
         self._threads = threads
         self._requests = RequestReader(settings, threads)
+        self._records = settings.mode is ModelsMode.RECORD
+        self._kept_bytes = 0
         self._order = RequestOrder()
         self._credit = WaitCredit(budget.activity, budget.grant)
 
@@ -325,7 +329,7 @@ class ModelEndpoint:
         return refuse(ModelRefusal.NOT_RECORDED, "the cassette has no response to this request")
 
     def _reader(self, call: _Admitted, content_type: str) -> ResponseReader:
-        keep = self._settings.mode is ModelsMode.RECORD
+        keep = self._records or self._settings.keeps_bodies
         return ResponseReader(content_type, call.model_request.dialect, keep=keep)
 
     async def _finish(
@@ -355,7 +359,8 @@ class ModelEndpoint:
         # Of a response without an end, only the estimate is known.
         if whole and isinstance(response, StartedResponse):
             response.used(sum(spent))
-        if self._settings.mode is ModelsMode.RECORD:
+        size_bytes = len(call.model_request.body) + len(reader.body)
+        if self._may_keep(size_bytes):
             self._budget.keep(
                 ModelExchange(
                     seat=self._budget.name,
@@ -367,6 +372,15 @@ class ModelEndpoint:
                     response=reader.body,
                 )
             )
+
+    def _may_keep(self, size_bytes: int) -> bool:
+        """Return whether an exchange is stored; an agent must not fill the memory of the host."""
+        if not self._records:
+            fits = self._kept_bytes + size_bytes <= KEPT_BYTES_MAX
+            if not (self._settings.keeps_bodies and fits):
+                return False
+        self._kept_bytes += size_bytes
+        return True
 
     def _fewest(self, request: ModelRequest, reader: ResponseReader) -> tuple[int, int]:
         size_bytes = len(request.body)

@@ -77,6 +77,8 @@ class GatewaySettings:
     """Names of granted capabilities; see ``capabilities``."""
     prices: Mapping[str, Price] = field(default_factory=dict)
     """By name or pattern of a model; the first match counts."""
+    keeps_bodies: bool = True
+    """Whether requests and responses are stored; a recorded run stores them in any case."""
     output_tokens_max: int = 16384
     """Tokens reserved for a response whose request sets no limit."""
     body_bytes_max: int = 32 * 1024 * 1024

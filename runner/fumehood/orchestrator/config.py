@@ -240,6 +240,14 @@ class ModelsConfig(_Strict):
     output_tokens_max: int = Field(
         16384, ge=1, description="Output tokens reserved for a request without its own limit."
     )
+    bodies: Literal["all", "none"] = Field(
+        default="all", description="Whether the run folder stores model requests and responses."
+    )
+    bodies_mb: int = Field(
+        default=1024,
+        ge=1,
+        description="Stored requests and responses of a run, MiB; further episodes store none.",
+    )
     probe: bool = Field(
         default=True,
         description="Send one request per model and scaffold before the run, to test its form.",

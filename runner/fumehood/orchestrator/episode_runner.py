@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fumehood.core.encryption import ENCRYPTED
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InfraError, SpecError
 from fumehood.core.ledger import BudgetKind
@@ -142,11 +141,9 @@ class EpisodeRunner:
             return attempt_episode(spec, plan, self._pool)
         # The model budgets are part of the trace, which does not depend on the engine.
         spec = self._models.bounded(spec)
-        recorded = self._models.recorded(spec.episode_id)
+        recorded = self._models.recorded(spec)
         attempt = attempt_episode(spec, plan, self._pool, recorded)
-        # A cassette would store encrypted questions in plain text.
-        if spec.harness_mode != ENCRYPTED:
-            self._models.keep(spec.episode_id, attempt.exchanges)
+        self._models.keep(spec, attempt.exchanges)
         return attempt
 
 

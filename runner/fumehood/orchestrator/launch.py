@@ -273,7 +273,8 @@ def _execute(
     config, engine = setup.config, ready.chosen.engine
     done = len(setup.episodes) - len(to_run)
     progress.on_start(folder.path, ready.chosen.reason, len(to_run), done)
-    models = ModelRun.in_folder(config.models, folder.path) if config.models else None
+    keys = [provider.key for provider in setup.gateway.providers] if setup.gateway else []
+    models = ModelRun(config.models, folder.path, keys) if config.models else None
     labels = owner_labels(str(folder.manifest()["run"]))
     with ExitStack() as stack:
         calls_folder = stack.enter_context(owned_folder(labels))

@@ -6,11 +6,13 @@ import os
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
+from threading import Lock
 
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from fumehood.benchmarks.shared.yaml_text import load_yaml
+from fumehood.core.encryption import ENCRYPTED, MARK, encrypt
 from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
 from fumehood.core.errors import InputError
 from fumehood.core.ledger import Budget
@@ -21,35 +23,82 @@ from fumehood.orchestrator.config import ModelsConfig, ProviderConfig
 from fumehood.records.cassette import Cassette
 
 MICROUSD_PER_USD = 1_000_000
+SECRET_CHARACTERS = 8
+"""Shorter keys are placeholders such as ``none``, which texts contain anyway."""
+REDACTED = b"[key]"
 
 
 class ModelRun:
-    """Applies model budgets to episodes and keeps the cassette.
+    """Applies model budgets to episodes and stores model requests and responses.
 
     Safe to use from several threads.
     """
 
-    def __init__(self, config: ModelsConfig, cassette: Cassette) -> None:
-        self._config = config
-        self._cassette = cassette
+    def __init__(self, config: ModelsConfig, run_folder: Path, secrets: Collection[str]) -> None:
+        """Create it.
 
-    @classmethod
-    def in_folder(cls, config: ModelsConfig, run_folder: Path) -> ModelRun:
-        """Use the configured cassette, or else the one in the run folder."""
-        return cls(config, Cassette(config.cassette or run_folder / "cassette"))
+        Args:
+            config: section ``models`` of the configuration.
+            run_folder: stores requests and responses, unless another cassette is recorded.
+            secrets: keys of the providers, which are replaced before anything is stored.
+        """
+        self._config = config
+        own = run_folder / "cassette"
+        self._source = Cassette(config.cassette or own)
+        self._target = self._source if config.mode == "record" else Cassette(own)
+        self._secrets = [secret.encode() for secret in secrets if len(secret) >= SECRET_CHARACTERS]
+        self._lock = Lock()
+        self._left_bytes = (config.bodies_mb << 20) - self._target.size_bytes()
 
     def bounded(self, spec: EpisodeSpec) -> EpisodeSpec:
         """Return the episode with the run's model budget for seats whose task sets none."""
         return bounded(spec, self._config)
 
-    def recorded(self, episode_id: str) -> Sequence[ModelExchange]:
+    def recorded(self, spec: EpisodeSpec) -> Sequence[ModelExchange]:
         """Return the exchanges to replay for an episode; none unless the mode is ``replay``."""
-        return self._cassette.read(episode_id) if self._config.mode == "replay" else ()
+        # Stored bodies of encrypted questions are encrypted.
+        if self._config.mode != "replay" or spec.harness_mode == ENCRYPTED:
+            return ()
+        return self._source.read(spec.episode_id)
 
-    def keep(self, episode_id: str, exchanges: Sequence[ModelExchange]) -> None:
-        """Write an episode's exchanges to the cassette if the mode is ``record``."""
-        if self._config.mode == "record":
-            self._cassette.write(episode_id, exchanges)
+    def keep(self, spec: EpisodeSpec, exchanges: Sequence[ModelExchange]) -> None:
+        """Store an episode's exchanges without secrets; encrypted if its questions are.
+
+        A run that is not recorded stores none beyond its size budget.
+        """
+        kept = [self._redacted(exchange) for exchange in exchanges]
+        if spec.harness_mode == ENCRYPTED:
+            kept = [
+                _encrypted(exchange, str(spec.initial_state.get("canary"))) for exchange in kept
+            ]
+        if self._config.mode != "record" and not self._takes_space(kept):
+            self._target.drop(spec.episode_id)
+            return
+        self._target.write(spec.episode_id, kept)
+
+    def _takes_space(self, exchanges: Sequence[ModelExchange]) -> bool:
+        size_bytes = sum(len(each.request) + len(each.response) for each in exchanges)
+        with self._lock:
+            if self._config.bodies == "none" or not exchanges or size_bytes > self._left_bytes:
+                return False
+            self._left_bytes -= size_bytes
+            return True
+
+    def _redacted(self, exchange: ModelExchange) -> ModelExchange:
+        request, response = exchange.request, exchange.response
+        for secret in self._secrets:
+            request = request.replace(secret, REDACTED)
+            response = response.replace(secret, REDACTED)
+        return replace(exchange, request=request, response=response)
+
+
+def _encrypted(exchange: ModelExchange, canary: str) -> ModelExchange:
+    def encrypted(body: bytes) -> bytes:
+        return (MARK + encrypt(body.decode("utf-8", "replace"), canary)).encode()
+
+    return replace(
+        exchange, request=encrypted(exchange.request), response=encrypted(exchange.response)
+    )
 
 
 def check_scaffolds(
@@ -128,6 +177,7 @@ def gateway_settings(config: ModelsConfig, named: Collection[str]) -> GatewaySet
         named=frozenset(named),
         grants=frozenset(config.grants),
         prices=_prices(config.prices),
+        keeps_bodies=config.bodies == "all",
         output_tokens_max=config.output_tokens_max,
         calls_at_once=config.calls_at_once,
     )

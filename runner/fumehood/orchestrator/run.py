@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 
@@ -13,6 +14,7 @@ from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InfraError
 from fumehood.core.json_values import JsonObject
 from fumehood.core.outcome import Infra, InfraKind, outcome_name
+from fumehood.core.trace import Record
 from fumehood.engines.engine import BoxOutput
 from fumehood.orchestrator.bounded_scoring import scoring_processes
 from fumehood.orchestrator.episode_runner import Attempt, EpisodePlan
@@ -165,6 +167,7 @@ class Run:
     def _run_episode(self, planned: PlannedEpisode) -> EpisodeRow:
         spec = planned.to_spec(self._limits.wall_ms)
         score = scoring_processes().score
+        lost = Counter[str]()
         for number in range(1, self._limits.infra_attempts + 1):
             attempt = self._attempt(spec, self._planner(planned))
             ask = self._judge.ask_for(spec.episode_id, planned.case.task.harness_mode)
@@ -172,10 +175,13 @@ class Run:
             is_last = number == self._limits.infra_attempts or self._is_abandoned
             if not _is_retried(scored) or is_last:
                 break
+            lost.update(model_costs(attempt.records))
             _log.warning(
                 "attempting again", episode=str(planned.name), failure=outcome_name(scored.outcome)
             )
-        return self._row(planned, attempt, scored, number)
+        if isinstance(scored.outcome, Infra):
+            lost.update(model_costs(attempt.records))
+        return replace(self._row(planned, attempt, scored, number), lost_costs=dict(+lost))
 
     def _row(
         self, planned: PlannedEpisode, attempt: Attempt, scored: ScoredAttempt, attempts: int
@@ -212,6 +218,16 @@ def _identities(folder: RunFolder) -> dict[str, JsonObject]:
         for agent in (agents if isinstance(agents, list) else ())
         if isinstance(agent, dict)
     }
+
+
+def model_costs(records: Iterable[Record]) -> Counter[str]:
+    """Return what the model requests of an attempt cost, by budget kind."""
+    costs = Counter[str]()
+    for record in records:
+        event = json.loads(record.event_json)
+        if event.get("kind") == "model_call":
+            costs.update(event["spent"])
+    return costs
 
 
 def _is_infra_failure(row: EpisodeRow) -> bool:

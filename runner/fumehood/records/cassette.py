@@ -51,6 +51,15 @@ class Cassette:
             return ()
         return tuple(self._from_json(json.loads(line)) for line in text.splitlines())
 
+    def drop(self, episode_id: str) -> None:
+        """Forget the exchanges of an earlier attempt."""
+        self._file(episode_id).unlink(missing_ok=True)
+
+    def size_bytes(self) -> int:
+        """Return the size of all bodies."""
+        bodies = self._path / "bodies"
+        return sum(path.lstat().st_size for path in bodies.iterdir()) if bodies.is_dir() else 0
+
     def referenced(self) -> set[str]:
         """Return the names of the bodies that an exchange refers to.
 

@@ -99,6 +99,8 @@ class EpisodeRow:
     """Source of searches and pages; None if the task's world needs none."""
     identity: Mapping[str, Json] = field(default_factory=dict)
     """By name, see :data:`IDENTITY`; a name that does not apply to the agent is missing."""
+    lost_costs: Mapping[str, int] = field(default_factory=dict)
+    """What model requests of attempts that ended as ``infra`` cost, by budget kind."""
     earlier_infra: int = 0
     """Attempts of replaced rows of the episode that ended as ``infra``, for example before a
     resume. Not stored: the run folder counts them."""
@@ -119,9 +121,11 @@ class EpisodeRow:
 
     def to_json(self) -> JsonObject:
         """Return the row as one JSON object."""
-        data_mode = {} if self.data_mode is None else {"data_mode": self.data_mode}
+        further: JsonObject = {} if self.data_mode is None else {"data_mode": self.data_mode}
+        if self.lost_costs:
+            further["lost_costs"] = dict(self.lost_costs)
         return {
-            **data_mode,
+            **further,
             **self.identity,
             "episode": str(self.name),
             "agent": self.name.agent,
@@ -172,8 +176,17 @@ class EpisodeRow:
             stderr_bytes=_integer(value["stderr_bytes"]),
             refusals=_integer(value["refusals"]),
             data_mode=None if value.get("data_mode") is None else str(value["data_mode"]),
+            lost_costs=_units(value.get("lost_costs")),
             identity={name: value[name] for name in IDENTITY if name in value},
         )
+
+
+def _units(value: Json) -> dict[str, int]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise TypeError("lost_costs must be an object")
+    return {kind: _integer(units) for kind, units in value.items()}
 
 
 def _integer(value: Json) -> int:

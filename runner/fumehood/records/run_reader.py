@@ -20,7 +20,8 @@ from pathlib import Path
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.task import Suite
-from fumehood.core.trace import Record
+from fumehood.core.trace import ModelExchange, Record
+from fumehood.records.cassette import Cassette
 from fumehood.records.files import read_plain
 from fumehood.records.frozen_suite import read_frozen_suite
 from fumehood.records.row import EpisodeName, EpisodeRow
@@ -180,6 +181,19 @@ class RunReader:
                 f"see: fumehood verify {self.path}"
             )
         return parse_trace(path, content)
+
+    def exchanges(self, name: EpisodeName) -> tuple[ModelExchange, ...]:
+        """Return the stored model requests of an episode, with their responses.
+
+        Raises:
+            InputError: a body is missing or was changed.
+        """
+        config = self.manifest().get("config")
+        models = config.get("models") if isinstance(config, dict) else None
+        folder = self.path / "cassette"
+        if isinstance(models, dict) and models.get("mode") == "record" and models.get("cassette"):
+            folder = Path(str(models["cassette"]))
+        return Cassette(folder).read(name.identifier)
 
     def outputs(self, name: EpisodeName) -> Iterator[Path]:
         """Yield the files with the output of an episode's boxes."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from signal import SIGINT, SIGTERM
 from threading import Event, Semaphore
@@ -15,6 +17,7 @@ from fumehood.core.errors import InfraError
 from fumehood.core.gold import Gold
 from fumehood.core.outcome import Finished, Infra, InfraKind
 from fumehood.core.task import Case, Suite
+from fumehood.core.trace import Record
 from fumehood.engines.engine import BoxOutput, Exit, ExitReason
 from fumehood.orchestrator.config import JudgingConfig
 from fumehood.orchestrator.episode_runner import Attempt, EpisodePlan, InlinePlan
@@ -222,3 +225,14 @@ def test_output_of_an_encrypted_task_is_not_stored(
     (row,) = runs.rows
     assert row.stdout_bytes == 3
     assert len(list((folder.path / "output").rglob("*.std*"))) == files
+
+
+def test_the_row_contains_what_lost_attempts_cost(tmp_path: Path) -> None:
+    paid = {"kind": "model_call", "spent": {"model_calls": 1, "model_tokens": 70}}
+    records = (Record(json.dumps(paid), "", 0, 0),) * 2
+    attempts = iter([replace(lost(), records=records), replace(lost(), records=records)])
+    runs = Runs(tmp_path / "run", infra_attempts=3)
+    folder = runs.run(planned_episodes(1), lambda spec, plan: next(attempts, None) or played(spec))
+    (row,) = folder.rows()
+    assert (row.attempts, row.is_infra) == (3, False)
+    assert row.lost_costs == {"model_calls": 4, "model_tokens": 280}

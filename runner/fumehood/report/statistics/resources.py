@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from fumehood.core.evidence import AnsweredCall
-from fumehood.core.json_values import canonical_json
+from fumehood.core.json_values import JsonObject, canonical_json
 from fumehood.core.tools import FailureKind
 from fumehood.report.results import Result
-from fumehood.report.traces import ReadTrace
+from fumehood.report.traces import ReadTrace, StampedEvent
 
 WHOLE_EPISODE = ""
 """Seat name of the resources of the whole episode."""
@@ -60,7 +60,16 @@ RESOURCES = (
     Resource("service_us", "Time in calls", "µs"),
     Resource("model_calls", "Model requests", ""),
     Resource("model_tokens", "Tokens", ""),
+    Resource("input_tokens", "Input tokens", ""),
+    Resource("output_tokens", "Output tokens", ""),
+    Resource("cached_tokens", "Cached input tokens", ""),
+    Resource("reasoning_tokens", "Reasoning tokens", ""),
+    Resource("context_peak", "Largest context", "tokens"),
+    Resource("model_us", "Time of model requests", "µs"),
     Resource("model_microusd", "Money", "µ$"),
+    Resource("elapsed_ms", "Elapsed time", "ms"),
+    Resource("lost_model_tokens", "Tokens of lost attempts", ""),
+    Resource("lost_model_microusd", "Money of lost attempts", "µ$"),
     Resource("printed_bytes", "Printed", "bytes"),
     Resource("wall_ms", "Wall time", "ms"),
     Resource("attempts", "Attempts", ""),
@@ -77,6 +86,7 @@ def spent(result: Result, trace: ReadTrace) -> list[Spent]:
         "wall_ms": float(row.wall_ms),
         "printed_bytes": float(row.stdout_bytes + row.stderr_bytes),
         "attempts": float(row.attempts),
+        **{f"lost_{kind}": float(units) for kind, units in row.lost_costs.items()},
     }
     return [Spent(WHOLE_EPISODE, whole), *(Spent(*entry) for entry in _by_seat(trace))]
 
@@ -105,7 +115,7 @@ def _by_seat(trace: ReadTrace) -> list[tuple[str, dict[str, float]]]:
         (stamped.event for stamped in trace.events if stamped.event["kind"] == "opened"), {}
     )
     seats = [str(seat["name"]) for seat in _list(opened.get("seats")) if isinstance(seat, dict)]
-    costs_by_seat = _times_and_costs(trace)
+    costs_by_seat = times_and_costs(trace)
     return [
         (
             seat,
@@ -118,22 +128,47 @@ def _by_seat(trace: ReadTrace) -> list[tuple[str, dict[str, float]]]:
     ]
 
 
-def _times_and_costs(trace: ReadTrace) -> dict[str, dict[str, float]]:
+def times_and_costs(trace: ReadTrace) -> dict[str, dict[str, float]]:
     """Return the call times and model costs by seat."""
     by_seat: dict[str, dict[str, float]] = {}
+    began_ms: dict[str, int] = {}
     for stamped in trace.events:
         event = stamped.event
-        if event["kind"] not in ("call", "model_call"):
+        if "seat" not in event:
             continue
-        seat_costs = by_seat.setdefault(str(event["seat"]), dict(NO_COSTS))
-        costs = (
-            event.get("spent")
-            if event["kind"] == "model_call"
-            else {"service_us": stamped.duration_us}
-        )
-        for name, amount in costs.items() if isinstance(costs, dict) else ():
-            seat_costs[name] = seat_costs.get(name, 0.0) + float(str(amount))
+        seat = str(event["seat"])
+        seat_costs = by_seat.setdefault(seat, dict(NO_COSTS))
+        # Between the first and the last event of the seat.
+        first_ms = began_ms.setdefault(seat, stamped.wall_ms)
+        seat_costs["elapsed_ms"] = float(stamped.wall_ms - first_ms)
+        for name, amount in _event_costs(stamped).items():
+            seat_costs[name] = seat_costs.get(name, 0.0) + amount
+        read = _reported(event).get("input", 0.0)
+        if read:
+            seat_costs["context_peak"] = max(seat_costs.get("context_peak", 0.0), read)
     return by_seat
+
+
+def _event_costs(stamped: StampedEvent) -> dict[str, float]:
+    event = stamped.event
+    if event["kind"] == "call":
+        return {"service_us": float(stamped.duration_us)}
+    if event["kind"] != "model_call":
+        return {}
+    spent_units = event.get("spent")
+    costs = {"model_us": float(stamped.duration_us)}
+    for name, amount in spent_units.items() if isinstance(spent_units, dict) else ():
+        costs[name] = float(str(amount))
+    for name, amount in _reported(event).items():
+        costs[f"{name}_tokens"] = amount
+    return costs
+
+
+def _reported(event: JsonObject) -> dict[str, float]:
+    """Return the tokens that a provider reported; empty for other events."""
+    reported = event.get("reported")
+    items = reported.items() if isinstance(reported, dict) else ()
+    return {name: float(str(amount)) for name, amount in items}
 
 
 def _amounts(calls: Sequence[AnsweredCall]) -> dict[str, float]:

@@ -1,0 +1,99 @@
+"""A run stores what models were asked and answered, without keys, within its size budget."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fumehood.core.encryption import ENCRYPTED, decrypt_text
+from fumehood.core.episode_spec import EpisodeSpec
+from fumehood.core.trace import ModelExchange
+from fumehood.orchestrator.config import ModelsConfig
+from fumehood.orchestrator.models import ModelRun
+from fumehood.records.cassette import Cassette
+from fumehood.report.model_texts import Conversation
+from tests.parts.specs import episode_spec
+
+KEY = "sk-secret-0123456789"
+
+
+def exchange(request: bytes = b"{}", response: bytes = b"{}") -> ModelExchange:
+    return ModelExchange(
+        seat="agent",
+        key="k",
+        occurrence=1,
+        request=request,
+        status=200,
+        content_type="application/json",
+        response=response,
+    )
+
+
+def kept(
+    folder: Path, *exchanges: ModelExchange, spec: EpisodeSpec | None = None, **settings: Any
+) -> tuple[ModelExchange, ...]:
+    """Store the exchanges of one episode, and return what is stored."""
+    spec = spec or episode_spec()
+    run = ModelRun(ModelsConfig.model_validate(settings), folder, [KEY, "", "short"])
+    run.keep(spec, exchanges)
+    return Cassette(folder / "cassette").read(spec.episode_id)
+
+
+def test_requests_and_responses_are_stored_by_default(tmp_path: Path) -> None:
+    asked = exchange(b'{"a": 1}', b'{"b": 2}')
+    assert kept(tmp_path, asked) == (asked,)
+
+
+def test_keys_are_replaced(tmp_path: Path) -> None:
+    (stored,) = kept(tmp_path, exchange(b"short", f'"wrong key {KEY}"'.encode()))
+    assert (stored.request, stored.response) == (b"short", b'"wrong key [key]"')
+    assert not any(KEY.encode() in path.read_bytes() for path in tmp_path.rglob("*.*"))
+
+
+@pytest.mark.parametrize("mode", ["live", "record"])
+def test_the_bodies_of_encrypted_questions_are_encrypted_and_not_shown(
+    tmp_path: Path, mode: str
+) -> None:
+    spec = replace(
+        episode_spec(), harness_mode=ENCRYPTED, initial_state={"canary": "bird", "question": ""}
+    )
+    stored = kept(tmp_path, exchange(b'"the question"'), spec=spec, mode=mode)
+    assert b"question" not in stored[0].request
+    assert decrypt_text(stored[0].request.decode(), "bird") == '"the question"'
+    conversation = Conversation(stored)
+    assert conversation.is_encrypted
+    assert conversation.lines("agent", "k") == []
+
+
+def test_nothing_is_stored_if_the_run_does_not_want_it(tmp_path: Path) -> None:
+    assert kept(tmp_path, exchange(), bodies="none") == ()
+    assert len(kept(tmp_path, exchange(), bodies="none", mode="record")) == 1
+
+
+def test_an_episode_beyond_the_size_budget_is_not_stored(tmp_path: Path) -> None:
+    large = exchange(b"x" * (600 << 10))
+    config = ModelsConfig.model_validate({"bodies_mb": 1})
+    run = ModelRun(config, tmp_path, [])
+    for number in range(3):
+        run.keep(replace(episode_spec(), episode_id=f"e{number}"), [large])
+    cassette = Cassette(tmp_path / "cassette")
+    assert [len(cassette.read(f"e{number}")) for number in range(3)] == [1, 0, 0]
+    # A resumed run counts what is stored already.
+    again = ModelRun(config, tmp_path, [])
+    again.keep(replace(episode_spec(), episode_id="e3"), [large])
+    assert cassette.read("e3") == ()
+
+
+def test_a_replay_is_stored_in_its_own_run_and_reads_from_the_cassette(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    recorded = exchange(b"1", b"2")
+    Cassette(source).write(episode_spec().episode_id, [recorded])
+    config = ModelsConfig.model_validate({"mode": "replay", "cassette": source})
+    run = ModelRun(config, tmp_path / "run", [])
+    assert run.recorded(episode_spec()) == (recorded,)
+    run.keep(episode_spec(), [exchange(b"3")])
+    assert Cassette(source).read(episode_spec().episode_id) == (recorded,)
+    assert len(Cassette(tmp_path / "run" / "cassette").read(episode_spec().episode_id)) == 1
