@@ -69,7 +69,7 @@ def test_every_combination_is_one_run_and_agents_without_a_model_run_once() -> N
     assert cell.config.budget.changes() == {"calls": 4}
 
 
-def test_a_model_level_has_parameters_of_its_own() -> None:
+def test_a_model_level_sets_its_parameters() -> None:
     levels = ["m1", {"model": "m1", "parameters": {"temperature": 1, "turns": 3}}]
     cells = plan(agents=["react"], models=levels, run={"models": {"budget": {"tokens": 9}}}).cells
     assert [cell.levels["model"] for cell in cells] == ["m1", "m1 temperature=1.0,turns=3"]
