@@ -105,7 +105,7 @@ def test_the_number_of_runs_is_the_product_of_the_levels(
     [
         ({"suits": ["sample"]}, "suits: is not a known key; did you mean 'suites'?"),
         ({"budgets": [{"call": 3}]}, "budgets[0].call: is not a known key; did you mean 'calls'?"),
-        ({"models": [{"model": "m", "parameters": {"temprature": 1}}]}, "mean 'temperature'?"),
+        ({"models": [{"model": "m", "parameters": {"temperatures": 1}}]}, "mean 'temperature'?"),
         ({"budgets": ["full"]}, "budgets: must be 'own' or bounds such as {calls: 4}, not 'full'"),
         ({"suites": [{"tusks": "sample"}]}, "suites[0].tusks: is not a known key"),
         ({"data_modes": [{"data_mode": "liv"}]}, "data_modes[0].data_mode: must be"),
