@@ -1,5 +1,5 @@
-"""Sends requests to model providers, retries them while a provider is busy, and checks whose
-failure a failed request is.
+"""Sends requests to model providers, retries them while a provider is busy, and checks whether the
+provider or the request is the cause of a failure.
 
 A request passes the queue of its provider before each attempt. The caller learns of every wait, so
 that no wait is charged to an agent.
@@ -27,15 +27,15 @@ from fumehood.gateway.settings import GatewaySettings, Provider
 RETRIED_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 """Statuses after which a request is retried. 529 is Anthropic's status for overload."""
 CHECKED_STATUS = REFUSED_KEY_STATUS | {500, 502, 503, 504, 529}
-"""Lasting statuses that may be a failure of the provider. 429 is not among them, because a request
-causes it by its size."""
+"""Lasting statuses that may be a failure of the provider. 429 is not among them, because the size
+of a request can cause it."""
 
 UNREAD_BYTES_MAX = 16 << 20
 """Part of a response that is kept for a slow reader."""
 
 
 class ProviderFailed(Exception):
-    """A provider cannot be used: a request of the gateway's own failed, too.
+    """A provider cannot be used: the gateway's check of it failed, too.
 
     The message contains the provider's name, never the key.
     """
@@ -47,7 +47,7 @@ class ProviderFailed(Exception):
 
 
 class RequestFailed(Exception):
-    """A provider does not answer this request, but answers a request of the gateway's own."""
+    """A provider does not answer this request, but answers the gateway's check."""
 
     def __init__(self, reason: str, check: HealthCheck) -> None:
         super().__init__(reason)
@@ -284,8 +284,8 @@ class ProviderClient:
             raise ProviderFailed(reason, started.check)
 
     async def _check(self, request: ProviderRequest) -> HealthCheck:
-        """Check the provider. A failed check is repeated when its episode has no other request,
-        because these may overload the provider."""
+        """Check the provider. Repeat a failed check when the episode has no other request, because
+        other requests may overload the provider."""
         check = await self._checker.check(request.provider, request.path, request.model)
         episode = request.episode
         if not check.failed or self._active[episode] == 1:

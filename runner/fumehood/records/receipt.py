@@ -58,9 +58,9 @@ def receipt_statement(
     """Return the statement about a finished run, or about one row of it.
 
     Args:
-        run: verified.
-        episode: of the row; None for the whole run.
-        probe: result of the probe to include.
+        run: a verified run.
+        episode: episode of the row; None for the whole run.
+        probe: result of a probe to include.
 
     Raises:
         InputError: the run is unverified or unfinished.

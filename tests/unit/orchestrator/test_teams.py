@@ -43,5 +43,5 @@ def test_without_a_team_the_suite_is_unchanged() -> None:
 
 
 def test_a_task_with_several_seats_has_no_team() -> None:
-    with pytest.raises(InputError, match="team: werewolf_1 has other seats"):
+    with pytest.raises(InputError, match="task werewolf_1 has several seats"):
         with_team(load_suite("marble:werewolf"), TeamConfig(workers=3))
