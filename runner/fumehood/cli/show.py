@@ -62,13 +62,8 @@ def show(run_dir: Path, episode: str | None, unverified: bool, as_json: bool) ->
 def _conversation_json(
     folder: RunReader, row: EpisodeRow, events: list[dict[str, Any]]
 ) -> list[dict[str, str]]:
-    conversation = Conversation(folder.exchanges(row.name))
-    return [
-        {"seat": event["seat"], "who": who, "text": text}
-        for event in events
-        if event["kind"] == "model_call"
-        for who, text in conversation.lines(event["seat"], event["request"])
-    ]
+    said = Conversation(folder.exchanges(row.name)).transcript(events)
+    return [{"seat": seat, "who": who, "text": text} for seat, who, text in said]
 
 
 def _list(folder: RunReader, as_json: bool) -> None:

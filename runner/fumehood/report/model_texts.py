@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from fumehood.core.encryption import MARK
+from fumehood.core.json_values import JsonObject
 from fumehood.core.trace import ModelExchange
 
 Line = tuple[str, str]
@@ -45,6 +46,14 @@ class Conversation:
         # The first messages after the known ones may be the last reply, which was shown.
         added = [line for line in asked[known:] if line[0] not in ("assistant", "model")]
         return [*added, ("model", _replied(exchange) or f"(status {exchange.status})")]
+
+    def transcript(self, events: Iterable[JsonObject]) -> Iterator[tuple[str, str, str]]:
+        """Yield seat, speaker and text of everything that was said, in the order of a trace."""
+        for event in events:
+            if event["kind"] == "model_call":
+                seat = str(event["seat"])
+                for who, text in self.lines(seat, str(event["request"])):
+                    yield seat, who, text
 
 
 def _parsed(body: bytes) -> Any:

@@ -24,6 +24,7 @@ from fumehood.core.state_diff import changes
 from fumehood.core.task import Case, Suite, Task
 from fumehood.harness_modes.registry import HARNESS_MODES
 from fumehood.orchestrator.plan import PlannedEpisode
+from fumehood.report.model_texts import Conversation
 from fumehood.report.page.bodies import episode_body, task_body
 from fumehood.report.page.contents import embedded_json, packed
 from fumehood.report.page.state_changes import state_changes
@@ -62,7 +63,7 @@ def _body(folder: Path, case: Case, *calls: tuple[str, dict[str, Any]]) -> dict[
     suite = Suite("one", (case,))
     run = play_run(folder / "run", suite, {"player": player})
     ((result, trace),) = read_traces(run, join_results(run.rows(), suite))
-    return episode_body(case.task, result, trace, None, [])
+    return episode_body(case.task, result, trace, None, [], Conversation([]))
 
 
 def test_a_call_is_shown_with_arguments_result_and_changes(tmp_path: Path) -> None:

@@ -61,6 +61,21 @@ def test_each_request_shows_what_is_new(dialect: str, streamed: bool) -> None:
     assert not any("Where is it?" in text for _, text in second)
 
 
+def test_a_transcript_follows_the_trace() -> None:
+    request = {"messages": [{"role": "user", "content": "Where?"}]}
+    answer = json.dumps(whole("/v1/chat/completions", "m", ScriptedReply(text="Here."))).encode()
+    conversation = Conversation([exchange("k1", request, answer, "application/json")])
+    events: list[dict[str, Any]] = [
+        {"kind": "opened"},
+        {"kind": "model_call", "seat": "agent", "request": "k1"},
+        {"kind": "model_call", "seat": "agent", "request": "not stored"},
+    ]
+    assert list(conversation.transcript(events)) == [
+        ("agent", "user", "Where?"),
+        ("agent", "model", "Here."),
+    ]
+
+
 def test_an_unknown_or_malformed_body_shows_nothing_wrong() -> None:
     broken = exchange("k1", "a", b"\xff{", "application/json")
     conversation = Conversation([broken])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import Any
 
 from fumehood.core.evidence import AnsweredCall
 from fumehood.core.outcome import outcome_to_json
 from fumehood.core.state_diff import Change, changes
 from fumehood.core.task import Case, Task
+from fumehood.report.model_texts import Conversation
 from fumehood.report.page.state_changes import state_changes
 from fumehood.report.page.texts import shown, shown_json
 from fumehood.report.results import Result
@@ -18,6 +19,8 @@ from fumehood.report.statistics.failures import TITLES, Attribution
 from fumehood.report.traces import ReadTrace
 
 Body = dict[str, Any]
+MESSAGES_MAX = 200
+"""Messages of a conversation that a page keeps; ``fumehood show --json`` prints all of them."""
 
 
 def task_body(case: Case) -> Body:
@@ -51,7 +54,12 @@ def task_body(case: Case) -> Body:
 
 
 def episode_body(
-    task: Task, result: Result, trace: ReadTrace, why: Attribution | None, printed: Sequence[str]
+    task: Task,
+    result: Result,
+    trace: ReadTrace,
+    why: Attribution | None,
+    printed: Sequence[str],
+    conversation: Conversation,
 ) -> Body:
     """Return the data of one episode.
 
@@ -61,6 +69,7 @@ def episode_body(
         trace: the trace of the episode.
         why: the attribution of a failed episode, otherwise None.
         printed: files with the output of the box.
+        conversation: what models were asked and answered.
     """
     row, evidence = result.row, trace.evidence
     ending = {key: value for key, value in outcome_to_json(row.outcome).items() if key != "outcome"}
@@ -75,6 +84,8 @@ def episode_body(
         "printed": [shown(path) for path in printed],
         "calls": [],
     }
+    said = conversation.transcript(stamped.event for stamped in trace.events)
+    body["conversation"] = [list(map(shown, line)) for line in islice(said, MESSAGES_MAX)]
     if why is not None:
         body["why"] = {
             "primary": TITLES[why.primary],

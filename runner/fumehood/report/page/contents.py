@@ -17,6 +17,7 @@ from markupsafe import Markup
 from fumehood.core.outcome import outcome_name
 from fumehood.core.task import Case
 from fumehood.report.findings import Findings, SubjectFindings
+from fumehood.report.model_texts import Conversation
 from fumehood.report.page.bodies import Body, episode_body, task_body
 from fumehood.report.page.texts import shown
 from fumehood.report.results import CLEAN, Result
@@ -101,7 +102,8 @@ def _episodes(attempts: _Attempts) -> Iterator[Body]:
         ((_, trace),) = read_traces(folder, [result])
         printed = [str(path.relative_to(folder.path)) for path in folder.outputs(result.row.name)]
         why = agent_findings.attributions.get(str(result.row.name))
-        yield episode_body(attempts.case.task, result, trace, why, printed)
+        conversation = Conversation(folder.exchanges(result.row.name))
+        yield episode_body(attempts.case.task, result, trace, why, printed, conversation)
 
 
 def _index(findings: Findings, tasks: Mapping[TaskKey, _Attempts]) -> dict[str, Any]:

@@ -40,6 +40,7 @@ function sections(each, task, body) {
     body.why ? section("Why it failed", why(body.why)) : null,
     section("Calls", body.calls.length ? timeline(body.calls, task.seats[0].budget) : make("p", { class: "soft" }, "None.")),
     body.calls.length ? section("", callList(body.calls, task)) : null,
+    body.conversation.length ? section("Conversation with the model", conversation(body.conversation)) : null,
     body.refusals && body.refusals.length ? section("Messages refused by the service", make("p", {}, body.refusals.join(", "))) : null,
     task.faults.length ? section("Planned faults", faults(task, body)) : null,
     section("Checks", checks(task, body)),
@@ -50,6 +51,12 @@ function sections(each, task, body) {
 
 function section(title, ...content) {
   return make("section", {}, title ? make("h2", {}, title) : null, ...content);
+}
+
+/** What the model was asked and answered; each text is untrusted. */
+function conversation(said) {
+  const told = said.map(([seat, who, text]) => [make("dt", {}, `${seat}: ${who}`), make("dd", {}, make("pre", {}, text))]);
+  return make("details", {}, make("summary", {}, `${grouped(said.length)} messages`), make("dl", {}, told.flat()));
 }
 
 function why({ primary, secondary, signs }) {
