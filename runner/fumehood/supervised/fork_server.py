@@ -350,7 +350,7 @@ class ForkServer:
         self._control.settimeout(READY_TIMEOUT_S)
         try:
             packet = self._control.recv(_PACKET_BYTES)
-        except TimeoutError:
+        except (TimeoutError, ConnectionResetError):  # It may end before it reads its settings.
             packet = b""
         self._control.settimeout(None)
         reply = json.loads(packet) if packet else {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import signal
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -269,6 +270,13 @@ def test_input_that_the_user_must_correct_is_reported_as_such(
 ) -> None:
     with pytest.raises(InputError, match="no such suite"):
         ForkServer(ENTRIES, prepare=(f"{MODULE}:prepare", {"invalid": "no such suite"}))
+
+
+def test_a_server_that_cannot_start_is_reported(variables: pytest.MonkeyPatch) -> None:
+    with variables.context() as patch:
+        patch.setattr(sys, "executable", "/bin/false")
+        with pytest.raises(InfraError, match="ended before it was ready"):
+            ForkServer(ENTRIES)
 
 
 def test_limits_hold_below_lower_limits_of_the_user(server: ForkServer) -> None:
