@@ -64,3 +64,4 @@ def test_the_cost_is_reported(printed: list[str]) -> None:
 def test_the_replay_has_the_same_digest_without_a_provider(printed: list[str]) -> None:
     digests = [re.findall(r"trace digest: (\w+)", text) for text in (printed[0], printed[2])]
     assert digests[0] == digests[1] != []
+    assert "$0.000052 (a replay: with providers, it would cost this)\n" in printed[2]

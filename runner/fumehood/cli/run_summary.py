@@ -184,8 +184,10 @@ def _print_result(result: _Result) -> None:
         isolation = result.folder.manifest()["isolation"]
         digest = f"trace digest: {result.digest[:DIGEST_CHARS]}…"
         say(f"isolation: {isolation}   {digest}   {result.folder.path}/")
+    models = config_of(result.folder).models
+    replays = models is not None and models.mode == "replay"
     for agent, costs in result.costs.items():
-        say(f"models: {agent} {costs}")
+        say(f"models: {agent} {costs}{' (a replay: with providers, it would cost this)' * replays}")
     if len(result.results) < result.planned:
         done = f"{len(result.results)} of {result.planned} episodes"
         _print_error(f"{done}; finish with: fumehood resume {result.folder.path}")
