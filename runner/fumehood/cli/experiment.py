@@ -93,8 +93,8 @@ def experiment(
     plan, folder = _plan_and_folder(file, out)
     if concurrency is not None:
         plan = _with_settings(plan, concurrency=concurrency)
+    setups = {cell.name: RunSetup.create(cell.config) for cell in plan.cells}
     if dry_run or estimate is not None:
-        setups = {cell.name: RunSetup.create(cell.config) for cell in plan.cells}
         bounds = {name: bounds_of(setup) for name, setup in setups.items()}
         used = None if estimate is None else _estimate(setups, estimate, quiet=as_json)
         _print_size(setups, bounds, used, as_json=as_json)
@@ -102,6 +102,9 @@ def experiment(
     with report_extra():
         from fumehood.report.experiment import experiment_json, experiment_tables
         from fumehood.report.runs import join_run
+
+    for (suite, factor, *_), difference in () if as_json else _detectable(setups):
+        say(f"{suite}: {factor}: detects differences from {difference * 100:.1f} pp", err=True)
 
     def run_cell(config: RunConfig, path: Path, title: str) -> RunReader:
         if not as_json:

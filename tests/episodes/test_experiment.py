@@ -1,0 +1,310 @@
+"""One file with models, scaffolds, suites, faults and budgets: killed, resumed and reported."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
+from itertools import combinations, product
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pytest
+import yaml
+from playwright.sync_api import expect
+from pyarrow import parquet  # type: ignore[import-untyped]
+
+from fumehood.benchmarks.registry import load_suite
+from fumehood.core.task import Case
+from fumehood.records.verify import verify
+from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
+from fumehood.testing.scripted_replies import ScriptedReply, ToolUse
+from tests.browser.conftest import Watched, browser, context, watched
+from tests.parts.benchmark_slices import NEEDS
+from tests.parts.commands import fumehood_json
+from tests.parts.listening import wait_until
+
+__all__ = ["browser", "context", "watched"]
+
+SUITES = {
+    "sample": "sample",
+    "bfcl": "bfcl:multi_turn_base",
+    "agentdojo": "agentdojo:banking:attack=direct",
+}
+MODELS, SCAFFOLDS = ("small", "large"), ("react", "react_text", "code")
+FAULTS, BUDGETS = ("none", "storm"), ("own", "tight")
+TASKS, TRIALS = 1, 2
+USAGE = (50, 10)
+TOKENS = 200_000
+PATIENCE_S = 3600
+STORM = {
+    "format": "fumehood.faults/1",
+    "faults": [{"family": "timeout", "trigger": {"on_nth_call": 1}}],
+}
+
+
+class ScriptedExperts:
+    """Models that play the oracle: ``large`` on every task, ``small`` on every fifth one."""
+
+    def __init__(self, cases: Sequence[Case]) -> None:
+        self._cases = list(enumerate(cases))
+
+    def __call__(self, asked: AskedOfModel) -> ScriptedReply:
+        request = asked.request
+        messages = request["messages"]
+        text = "\n".join(str(message.get("content")) for message in messages)
+        instructions = ((at, case, case.task.seats[0].instruction) for at, case in self._cases)
+        matching = [(at, case) for at, case, instruction in instructions if instruction in text]
+        if not matching:  # The probe before a run.
+            return ScriptedReply(text="ready", usage=USAGE)
+        number, case = matching[0]
+        turn = sum(message["role"] == "assistant" for message in messages)
+        moves = case.gold.oracle or ()
+        is_lost = request["model"] == "small" and number % 5 != 0
+        if is_lost or turn >= len(moves) or "tool_name" not in moves[turn]:
+            said = moves[turn].get("submit") if not is_lost and turn < len(moves) else None
+            return ScriptedReply(text=str(said or "I do not know."), usage=USAGE)
+        name, arguments = str(moves[turn]["tool_name"]), dict(moves[turn]["args"])
+        if "Action:" in text:
+            return ScriptedReply(text="Answer: I do not know.", usage=USAGE)
+        if "writing Python" in text:
+            code = f"try:\n    call({name!r}, **{arguments!r})\nexcept ToolFailed as error:\n"
+            return ScriptedReply(text=f"```python\n{code}    print(error)\n```", usage=USAGE)
+        return ScriptedReply(tools=(ToolUse(name, arguments),), usage=USAGE)
+
+
+def experiment_file(
+    folder: Path, provider: ScriptedModels, name: str = "e", **changes: object
+) -> Path:
+    """Write an experiment of the scripted models, with its fault file and its prices."""
+    storm, prices = folder / "storm.yaml", folder / "prices.yaml"
+    storm.write_text(yaml.safe_dump(STORM))
+    prices.write_text(yaml.safe_dump({"*": {"input_usd_per_mtok": 1, "output_usd_per_mtok": 2}}))
+    models = {
+        "providers": [{"name": "scripted", "address": provider.address}],
+        "prices": str(prices),
+        "budget": {"tokens": TOKENS},
+    }
+    settings = {
+        "format": "fumehood.experiment/1",
+        "models": list(MODELS),
+        "run": {"engine": "process", "models": models, "concurrency": 4},
+        **changes,
+    }
+    path = folder / f"{name}.yaml"
+    path.write_text(yaml.safe_dump(settings))
+    return path
+
+
+def rows_of(folder: Path) -> int:
+    return sum(path.read_bytes().count(b"\n") for path in folder.glob("runs/*/episodes.jsonl"))
+
+
+def kill_after(words: Sequence[str], folder: Path, rows: int) -> None:
+    """Start an experiment, and kill it without warning once it has some more rows."""
+    wanted = rows_of(folder) + rows
+    with subprocess.Popen(
+        [sys.executable, "-m", "fumehood", *words],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as command:
+        wait_until(lambda: rows_of(folder) >= wanted or command.poll() is not None, PATIENCE_S)
+        assert command.poll() is None, "the experiment ended before it was killed"
+        command.kill()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """An experiment that was killed twice and resumed."""
+    packages = (*NEEDS["bfcl"], *NEEDS["agentdojo"])
+    missing = [package for package in packages if find_spec(package) is None]
+    if missing:
+        reason = f"{', '.join(missing)} not installed: scripts/setup-benchmarks"
+        pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
+    parent = tmp_path_factory.mktemp("an experiment")
+    cases = [case for name in SUITES.values() for case in load_suite(name).cases[:TASKS]]
+    with ScriptedModels(ScriptedExperts(cases)) as provider:
+        file = experiment_file(
+            parent,
+            provider,
+            suites=[{"suite": suite, "label": label} for label, suite in SUITES.items()],
+            agents=list(SCAFFOLDS),
+            faults=["none", str(parent / "storm.yaml")],
+            budgets=["own", {"label": "tight", "calls": 2}],
+            trials=TRIALS,
+            tasks={"limit": TASKS},
+        )
+        size = fumehood_json("experiment", str(file), "--dry-run", "--json")
+        planned = len(MODELS) * len(SCAFFOLDS) * len(SUITES) * 2 * 2 * TASKS * TRIALS
+        assert size["episodes"] == planned
+        assert size["tokens"] == planned * TOKENS
+        assert size["microusd"] == planned * TOKENS * 2
+        out = parent / "out"
+        words = ("experiment", str(file), "--out", str(out))
+        kill_after(words, out, 10)
+        plan = (out / "experiment.json").read_bytes()
+        kill_after(words, out, 30)
+        command = [sys.executable, "-m", "fumehood", "resume", str(out)]
+        subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE_S)
+        assert (out / "experiment.json").read_bytes() == plan
+        yield out
+
+
+def table(folder: Path, name: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = parquet.read_table(
+        folder / "report" / "tables" / f"{name}.parquet"
+    ).to_pylist()
+    return rows
+
+
+@pytest.mark.slow
+def test_every_cell_has_its_episodes_once(folder: Path) -> None:
+    episodes = table(folder, "episodes")
+    cells = Counter(
+        (row["suite"], row["model"], row["scaffold"], row["fault_level"], row["budget_level"])
+        for row in episodes
+    )
+    expected = product(SUITES, MODELS, SCAFFOLDS, FAULTS, BUDGETS)
+    assert cells == dict.fromkeys(expected, TASKS * TRIALS)
+    assert all(row["success"] is not None for row in episodes)
+    for run in (folder / "runs").iterdir():
+        assert verify(run).damage == ()
+
+
+Episode = Mapping[str, Any]
+COLUMN = {
+    "model": "model",
+    "agent": "scaffold",
+    "faults": "fault_level",
+    "budget": "budget_level",
+}
+
+
+def independent_effect(episodes: Sequence[Episode], suites: set[str], signs: Any) -> float:
+    """Compute an effect as a mean over suites of paired differences, without the product's code.
+
+    Args:
+        episodes: rows of the Parquet file.
+        suites: to average over.
+        signs: pairs of chosen levels by column, and the sign of their value.
+    """
+    varied = set(signs[0][0])
+    by_suite = []
+    for suite in suites:
+        corners = []
+        for levels, _ in signs:
+            corner = {}
+            for row in episodes:
+                if row["suite"] == suite and all(row[c] == v for c, v in levels.items()):
+                    fixed = [row[column] for column in COLUMN.values() if column not in varied]
+                    key = (row["task"], row["trial"], row["seed"], row["core_digest"], *fixed)
+                    corner[key] = float(row["success"])
+            corners.append(corner)
+        keys = set.intersection(*map(set, corners))
+        by_suite.append(
+            fmean(
+                sum(sign * corner[key] for corner, (_, sign) in zip(corners, signs, strict=True))
+                for key in keys
+            )
+        )
+    return fmean(by_suite)
+
+
+@pytest.mark.slow
+def test_effects_are_those_of_an_independent_computation(folder: Path) -> None:
+    episodes = table(folder, "episodes")
+    effects = [row for row in table(folder, "effects") if row["metric"] == "task_success"]
+    kinds = Counter((row["factor"], row["factor_2"]) for row in effects)
+    # Model, faults and budget have one further level, scaffolds two; each for 3 suites and all.
+    further = {"model": 1, "agent": 2, "faults": 1, "budget": 1}
+    expected: dict[tuple[str, str | None], int] = {
+        (factor, None): 4 * count for factor, count in further.items()
+    }
+    expected |= {(a, b): 4 * further[a] * further[b] for a, b in combinations(further, 2)}
+    assert kinds == expected
+    changed = 0
+    for row in effects:
+        suites = set(SUITES) if row["suite"] == "all suites" else {row["suite"]}
+        one = COLUMN[row["factor"]]
+        if row["factor_2"] is None:
+            signs = [({one: row["level"]}, 1), ({one: row["baseline"]}, -1)]
+        else:
+            two = COLUMN[row["factor_2"]]
+            signs = [
+                ({one: first, two: second}, (1 if first == row["level"] else -1) * weight)
+                for first in (row["level"], row["baseline"])
+                for second, weight in ((row["level_2"], 1), (row["baseline_2"], -1))
+            ]
+        assert row["difference"] == pytest.approx(independent_effect(episodes, suites, signs))
+        changed += row["difference"] != 0
+    assert changed > 5
+
+
+@pytest.mark.slow
+def test_conditions_are_the_means_of_their_episodes(folder: Path) -> None:
+    groups: dict[tuple[str, ...], list[float]] = defaultdict(list)
+    for row in table(folder, "episodes"):
+        levels = (row["suite"], row["model"], row["agent"], row["fault_level"], row["budget_level"])
+        for domain in ("all", row["domain"]):
+            groups[(*levels, domain)].append(float(row["success"]))
+    found = {
+        tuple(row[name] for name in ("suite", "model", "agent", "faults", "budget", "domain")): row
+        for row in table(folder, "conditions")
+        if row["metric"] == "task_success"
+    }
+    assert {key: row["mean"] for key, row in found.items()} == pytest.approx(
+        {key: fmean(values) for key, values in groups.items()}
+    )
+    assert {row["scaffold"] for row in found.values()} == set(SCAFFOLDS)
+
+
+@pytest.mark.slow
+def test_the_page_shows_models_by_suite_and_domain(watched: Watched, folder: Path) -> None:
+    watched.open(folder / "report" / "report.html")
+    section = watched.page.locator("#experiment")
+    expect(section).to_contain_text("Success by model, suite and domain")
+    headers = section.locator("table").first.locator("thead th")
+    expected = [f"{model} · {scaffold}" for model, scaffold in product(MODELS, SCAFFOLDS)]
+    assert headers.all_inner_texts()[2:] == expected
+    names = section.locator("table").first.locator("tbody tr").all_inner_texts()
+    for suite in (*SUITES, "mean over suites", "rank"):
+        assert any(row.startswith(suite) for row in names)
+    assert watched.complaints == []
+
+
+@pytest.mark.slow
+def test_a_planted_effect_is_found(tmp_path: Path) -> None:
+    cases = [
+        case
+        for case in load_suite("sample").cases
+        if case.gold.solvable is not False and not case.task.fault_plan
+    ]
+    assert len(cases) == 10
+    with ScriptedModels(ScriptedExperts(cases)) as provider:
+        file = experiment_file(
+            tmp_path,
+            provider,
+            suites=["sample"],
+            agents=["react"],
+            tasks={"names": [case.task.task_id for case in cases]},
+        )
+        result = fumehood_json("experiment", str(file), "--out", str(tmp_path / "out"), "--json")
+        (effect,) = result["effects"]
+        estimate = fumehood_json("experiment", str(file), "--estimate", "2", "--json")["estimate"]
+    # `small` solves two of ten tasks, and `large` all of them.
+    assert (effect["baseline"], effect["level"], effect["pairs"]) == ("small", "large", 10)
+    assert effect["difference"] == pytest.approx(0.8)
+    assert effect["low"] < 0.8 < effect["high"]
+    assert effect["test"] == "McNemar, exact"
+    assert effect["p_holm"] == pytest.approx(2 * 0.5**8)
+    assert {name: used["played"] for name, used in estimate.items()} == {
+        "sample--small": 2,
+        "sample--large": 2,
+    }
+    assert all(used["tokens"] >= 10 * sum(USAGE) for used in estimate.values())
+    assert json.loads((tmp_path / "out" / "experiment.json").read_text())["cells"]
