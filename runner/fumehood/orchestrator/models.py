@@ -143,15 +143,19 @@ def _bounded(seat: SeatSpec, config: ModelsConfig) -> SeatSpec:
     return replace(seat, budget=of_run.with_limits(**seat.budget.to_json()))
 
 
-def gateway_settings(config: ModelsConfig, named: Collection[str]) -> GatewaySettings:
+def gateway_settings(
+    config: ModelsConfig, named: Collection[str], services: int = 1
+) -> GatewaySettings:
     """Return the settings of the gateway, keys included.
 
     Args:
         config: section ``models`` of the configuration.
         named: models that the run configuration names.
+        services: number of services, which share the limits of each provider equally.
 
     Raises:
-        InputError: a key is not set, or the cassette or the price table cannot be read.
+        InputError: a limit has less than one unit per service, a key is not set, or the cassette or
+            the price table cannot be read.
     """
     mode = ModelsMode(config.mode)
     if mode is ModelsMode.REPLAY and (config.cassette is None or not config.cassette.is_dir()):
@@ -164,9 +168,7 @@ def gateway_settings(config: ModelsConfig, named: Collection[str]) -> GatewaySet
             address=provider.address,
             prefix=provider.prefix,
             models=provider.models,
-            requests_per_minute=provider.requests_per_minute,
-            tokens_per_minute=provider.tokens_per_minute,
-            concurrent_calls=provider.concurrent_calls,
+            **_shares(provider, services),
             key="" if mode is ModelsMode.REPLAY else _key(provider),
         )
         for provider in config.providers
@@ -190,6 +192,20 @@ def price_of(config: ModelsConfig, model: str) -> Price | None:
         InputError: the price table cannot be read.
     """
     return GatewaySettings(prices=_prices(config.prices)).price_of(model)
+
+
+def _shares(provider: ProviderConfig, services: int) -> dict[str, int | None]:
+    """Return one service's share of the limits of a provider."""
+    shares: dict[str, int | None] = {}
+    for name in ("requests_per_minute", "tokens_per_minute", "concurrent_calls"):
+        limit: int | None = getattr(provider, name)
+        if limit is not None and limit < services:
+            raise InputError(
+                f"models.providers: {name} of {provider.name} is {limit}, less than one for each "
+                f"of {services} services: set service_workers to {limit} or less"
+            )
+        shares[name] = limit if limit is None else limit // services
+    return shares
 
 
 def _key(provider: ProviderConfig) -> str:

@@ -77,7 +77,9 @@ class RunSetup:
         """
         gateway = None
         if self.config.models is not None:
-            gateway = gateway_settings(self.config.models, self.participants.models())
+            gateway = gateway_settings(
+                self.config.models, self.participants.models(), self.config.service_workers
+            )
         check_scaffolds(self.participants, self.config.models, gateway)
         return gateway
 

@@ -48,6 +48,17 @@ def test_a_trailing_version_of_an_address_is_optional(
     assert settings.providers[0].url(CHAT) == url
 
 
+@pytest.mark.parametrize(("services", "share"), [(1, 7), (2, 3), (7, 1)])
+def test_services_share_the_limits_of_a_provider(services: int, share: int) -> None:
+    provider = {**PROVIDER, "requests_per_minute": 7, "concurrent_calls": 7}
+    config = ModelsConfig.model_validate({"providers": [provider]})
+    (settings,) = gateway_settings(config, (), services).providers
+    assert (settings.requests_per_minute, settings.concurrent_calls) == (share, share)
+    assert settings.tokens_per_minute is None
+    with pytest.raises(InputError, match="is 7, less than one for each of 8 services"):
+        gateway_settings(config, (), 8)
+
+
 def test_a_missing_key_is_an_error_unless_the_mode_is_replay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
