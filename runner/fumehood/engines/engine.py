@@ -65,11 +65,6 @@ class Isolation(Enum):
         return self in (Isolation.NONE, Isolation.INLINE)
 
 
-CPU_SHARES = 256
-"""Weight of a box where programs compete for processors; another program has 1024. The processes
-that serve all boxes come before a box with many busy threads."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """The resources that one box may use. Every bound is inclusive."""

@@ -57,7 +57,6 @@ def test_version_2_gets_the_limits_and_enables_the_controllers(tmp_path: Path) -
     written = {file.name: file.read_text() for file in (tmp_path / "fumehood-7").iterdir()}
     assert written == {
         "memory.max": str(64 << 20),
-        "cpu.weight": "25",
         "cpu.max": "50000 100000",
         "pids.max": str(20 + HELPERS),
     }

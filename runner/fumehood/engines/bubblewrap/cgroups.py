@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 
 from fumehood.core.errors import InfraError
-from fumehood.engines.engine import CPU_SHARES, Limits
+from fumehood.engines.engine import Limits
 
 PREFIX = "fumehood-"
 """A group's name is this prefix and the user of the box. Groups have no common parent, because all
@@ -163,7 +163,6 @@ class BoxGroup:
             return _existing(
                 (folder / "memory.max", str(limits.memory_bytes)),
                 (folder / "memory.swap.max", "0"),
-                (folder / "cpu.weight", str(CPU_SHARES * 100 // 1024)),
                 (folder / "cpu.max", f"{quota_us} {_CPU_PERIOD_US}"),
                 (folder / "pids.max", tasks),
             )
@@ -172,7 +171,6 @@ class BoxGroup:
             (memory / "memory.limit_in_bytes", str(limits.memory_bytes)),
             (memory / "memory.memsw.limit_in_bytes", str(limits.memory_bytes)),
             (memory / SOCKET_MEMORY, str(socket_bytes(limits))),
-            (cpu / "cpu.shares", str(CPU_SHARES)),
             (cpu / "cpu.cfs_period_us", str(_CPU_PERIOD_US)),
             (cpu / "cpu.cfs_quota_us", str(quota_us)),
             (self._folders["pids"] / "pids.max", tasks),

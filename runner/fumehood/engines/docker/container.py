@@ -16,7 +16,7 @@ from docker import APIClient
 from docker.types import Healthcheck, HostConfig, LogConfig, Mount, Ulimit
 
 from fumehood.core.user_ids import BOX_UIDS
-from fumehood.engines.engine import CPU_SHARES, TIMERS_MAX, BoxSpec, Isolation, Limits
+from fumehood.engines.engine import TIMERS_MAX, BoxSpec, Isolation, Limits
 from fumehood.engines.engine import Mount as BoxMount
 from fumehood.engines.host_names import MASKED
 from fumehood.engines.seccomp import docker_profile
@@ -129,7 +129,6 @@ def _resources(limits: Limits, kernel_tasks: int) -> dict[str, Any]:
     return {
         "mem_limit": limits.memory_bytes,
         "memswap_limit": limits.memory_bytes,
-        "cpu_shares": CPU_SHARES,
         "cpu_period": _CPU_PERIOD_US,
         "cpu_quota": round(limits.cpus * _CPU_PERIOD_US),
         "pids_limit": limits.processes + kernel_tasks,
