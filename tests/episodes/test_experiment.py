@@ -20,7 +20,9 @@ from playwright.sync_api import expect
 from pyarrow import parquet  # type: ignore[import-untyped]
 
 from fumehood.benchmarks.registry import load_suite
+from fumehood.core.errors import InputError
 from fumehood.core.task import Case
+from fumehood.records.run_folder import one_writer
 from fumehood.records.verify import verify
 from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply, ToolUse
@@ -116,6 +118,18 @@ def kill_after(words: Sequence[str], folder: Path, rows: int) -> None:
         wait_until(lambda: rows_of(folder) >= wanted or command.poll() is not None, PATIENCE_S)
         assert command.poll() is None, "the experiment ended before it was killed"
         command.kill()
+    # Its last processes hold the locks until they notice that it is gone.
+    assert wait_until(lambda: is_free(folder), PATIENCE_S)
+
+
+def is_free(folder: Path) -> bool:
+    try:
+        for path in (folder, *folder.glob("runs/*")):
+            with one_writer(path):
+                pass
+    except InputError:
+        return False
+    return True
 
 
 @pytest.fixture(scope="module")
