@@ -201,13 +201,14 @@ def test_a_task_that_cannot_be_hosted_is_a_failure_of_the_task(
     assert no_episode_is_open(pool)
 
 
-def test_a_world_that_fails_is_never_scored_and_stops_the_box(
+def test_a_world_that_fails_on_a_call_is_a_failed_attempt_and_stops_the_box(
     engine: ProcessEngine, pool: ServicePool
 ) -> None:
     episode = planned(world="scheduling", initial_state={"jobs": [{"cron": "*"}]}, wall_ms=60_000)
     attempt = attempted(episode, CREATES_A_JOB, engine, pool)
     scored = score_attempt(episode.case, attempt.records, attempt.exit, attempt.infra)
-    assert scored.outcome == Infra(InfraKind.TASK, "initial_state.jobs[0].name: is missing")
-    assert scored.score.success is None
+    assert isinstance(scored.outcome, AgentCrashed)
+    assert "initial_state.jobs[0].name: is missing" in scored.outcome.detail
+    assert scored.score.success is False
     assert attempt.wall_ms < 30_000
     assert no_episode_is_open(pool)

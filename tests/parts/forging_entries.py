@@ -9,12 +9,14 @@ from fumehood.core.trace import Chain, Record
 from fumehood.supervised.frames import receive_frame, send_frame
 from fumehood.wire.episode_channel import message_to_bytes
 from fumehood.wire.ports import (
+    MODELS_FIELD,
     EpisodeMessage,
     Opened,
     Records,
     SeatReady,
     SeatSockets,
     SeatWorkEnded,
+    SpecRejected,
     TimeGranted,
 )
 
@@ -38,6 +40,24 @@ FORGERIES: dict[str, EpisodeMessage | bytes] = {
     "a long trace": records("x" * 2_000_000),
     "no message": b"\xff",
 }
+
+
+CLAIMS: dict[str, tuple[EpisodeMessage, ...]] = {
+    "its wall time is longer": (TimeGranted("agent", 10**12), TimeGranted("agent", 10**12)),
+    "its task cannot be hosted": (SpecRejected("initial_state", "is odd"),),
+    "no model provider works": (SpecRejected(MODELS_FIELD, "scripted: answers 500"),),
+    "its sockets are elsewhere": (Opened((SeatSockets("agent", "/etc"),)),),
+    "nothing, and it ends": (),
+}
+"""Valid messages that are not true."""
+
+
+def claim(channel: socket.socket, arguments: JsonObject) -> None:
+    """Open the episode, claim something, and end as if all work was done."""
+    receive_frame(channel)
+    send_frame(channel, message_to_bytes(Opened((SeatSockets("agent", "/nowhere"),))))
+    for message in CLAIMS[str(arguments["claim"])]:
+        send_frame(channel, message_to_bytes(message))
 
 
 def forge(channel: socket.socket, arguments: JsonObject) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import fcntl
+import json
 import os
 import resource
 import signal
@@ -16,6 +18,7 @@ from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
 from fumehood.supervised.frames import receive_frame, send_frame
 
+_F_SETSIG = 10
 prepared: list[JsonObject] = []
 
 
@@ -78,6 +81,9 @@ def attempt(question: JsonObject) -> JsonObject:
         "slows its parent": _can(lambda: os.sched_setaffinity(os.getppid(), range(1024))),
         "slows its group": _can(lambda: os.setpriority(os.PRIO_PGRP, 0, 1)),
         "slows its user": _can(lambda: os.setpriority(os.PRIO_USER, 0, 1)),
+        "stops itself": _can(lambda: os.kill(os.getpid(), signal.SIGSTOP)),
+        "kills itself": _can(lambda: os.kill(os.getpid(), signal.SIGKILL)),
+        "chooses a signal of a file": _can(lambda: fcntl.fcntl(0, _F_SETSIG, signal.SIGSTOP)),
         "slows itself": _can(lambda: os.nice(1)),
         "user": os.getuid(),
         "core": resource.getrlimit(resource.RLIMIT_CORE)[1],
@@ -108,6 +114,31 @@ def nest(channel: socket.socket, arguments: JsonObject) -> None:
     for _ in range(2000):
         os.mkdir("deeper")
         os.chdir("deeper")
+
+
+def lower_limit(channel: socket.socket, arguments: JsonObject) -> None:
+    """Lower the processor time at which the kernel kills this process, and compute."""
+    resource.setrlimit(resource.RLIMIT_CPU, (1, 1))
+    while True:
+        pass
+
+
+def replace_seat(channel: socket.socket, arguments: JsonObject) -> None:
+    """Create a folder, and report how it can be replaced when a message arrives."""
+    folder = Path(str(arguments["folder"]))
+    (folder / "seat").mkdir()
+    send_frame(channel, b"created")
+    receive_frame(channel)
+    could = {
+        "links": _can(lambda: (folder / "link").symlink_to("/etc")),
+        "renames": _can(lambda: (folder / "seat").rename(folder / "other")),
+        "removes": _can((folder / "seat").rmdir),
+        "opens the folder for others": _can(lambda: folder.chmod(0o777)),
+    }
+    if (folder / "seat").exists():
+        could["writes"] = _can(lambda: (folder / "seat" / "file").write_text(""))
+    send_frame(channel, json.dumps(could).encode())
+    receive_frame(channel)
 
 
 def wait_for_channel(channel: socket.socket, arguments: JsonObject) -> None:

@@ -137,15 +137,19 @@ def give_sockets(folder: Path, user: int) -> None:
     try:
         # If the service has ended, its sockets are gone, and the box cannot connect.
         with suppress(FileNotFoundError):
-            for name in os.listdir(folder):
-                _give(folder / name, user)
+            folder_fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                for name in os.listdir(folder_fd):
+                    _give(name, folder_fd, user)
+            finally:
+                os.close(folder_fd)
     except OSError as error:
         raise InfraError(f"cannot give the sockets in {folder} away: {error.strerror}") from error
 
 
-def _give(path: Path, user: int) -> None:
+def _give(name: str, folder_fd: int, user: int) -> None:
     # The entry may be replaced meanwhile; the descriptor names one file.
-    handle = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+    handle = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder_fd)
     try:
         if stat.S_ISSOCK(os.fstat(handle).st_mode):
             os.chown(f"/proc/self/fd/{handle}", user, user)

@@ -30,6 +30,7 @@ from fumehood.gateway.provider_client import (
 )
 from fumehood.gateway.requests import PROVIDER_HEADERS
 from fumehood.gateway.settings import GatewaySettings
+from fumehood.gateway.waiting import Spans
 
 REQUESTS_MAX = 256
 """Open requests of one process."""
@@ -79,8 +80,13 @@ class Broker:
             settings: of the gateway, with keys.
             client: shared by all processes.
         """
+        self.waited_ms = 0
+        """For how long at least one request of the process waited, as this process measured it."""
+        self.has_provider_failed = False
+        """Whether a check by the gateway showed that a provider does not work."""
         self._settings = settings
         self._client = client
+        self._waits = Spans()
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._started: dict[int, StartedResponse] = {}
 
@@ -121,6 +127,7 @@ class Broker:
         try:
             await self._send(message)
         except (ProviderFailed, RequestFailed) as error:
+            self.has_provider_failed |= isinstance(error, ProviderFailed)
             failed = {
                 "provider": isinstance(error, ProviderFailed),
                 "reason": error.reason,
@@ -152,9 +159,10 @@ class Broker:
             episode=str(id(self)),
             tokens=head["tokens"],
         )
-        waits = _SentWaits(lambda event: self._note(message.number, event))
+        waits = _SentWaits(lambda event: self._note(message.number, event), self._add_wait)
         async with self._client.send(request, waits) as started:
             self._started[message.number] = started
+            self._add_wait(*started.delay_ms)
             began = {
                 "status": started.status,
                 "content_type": started.content_type,
@@ -168,6 +176,11 @@ class Broker:
             # The process reports the usage, then cancels.
             await asyncio.Event().wait()
 
+    def _add_wait(self, began_ms: int, ended_ms: int) -> None:
+        # Before the process learns of the wait.
+        if ended_ms > began_ms:
+            self.waited_ms += self._waits.add(began_ms, ended_ms)
+
     def _note(self, number: int, event: list[object]) -> None:
         content = json.dumps(event).encode()
         self._writer.write(_HEAD.pack(len(content), _Kind.WAITED, number) + content)
@@ -180,11 +193,15 @@ class Broker:
 class _SentWaits:
     """Implements ``Waits``: sends each event to the process."""
 
-    def __init__(self, send: Callable[[list[object]], None]) -> None:
+    def __init__(
+        self, send: Callable[[list[object]], None], add_wait: Callable[[int, int], None]
+    ) -> None:
         self._send = send
+        self._add_wait = add_wait
 
     def queued(self, began_ms: int, ended_ms: int) -> None:
         """Send a wait in the provider's queue."""
+        self._add_wait(began_ms, ended_ms)
         self._send(["queued", began_ms, ended_ms])
 
     def attempt(self, began_ms: int) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from threading import Timer
+from typing import NamedTuple, Protocol
 
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InfraError, InputError, SpecError
@@ -22,14 +23,16 @@ from fumehood.service.message_limits import MessageLimits
 from fumehood.supervised.fork_server import Child, ForkServer
 from fumehood.supervised.forked_server import ForkedServer
 from fumehood.supervised.frames import receive_frame, send_frame
-from fumehood.supervised.limits import Access, End, EndReason, Limits
+from fumehood.supervised.limits import Access, End, Limits
 from fumehood.supervised.progress import Progress, read_progress
 from fumehood.wire.episode_channel import close_to_bytes, message_from_bytes, opening_to_bytes
 from fumehood.wire.ports import (
+    MODELS_FIELD,
     EpisodeMessage,
     Opened,
     Records,
     SeatReady,
+    SeatSockets,
     SeatWorkEnded,
     SpecRejected,
     TimeGranted,
@@ -50,14 +53,41 @@ CLOSE_CHECK_S = 2.0
 CLOSE_CPU_S = 1.0
 """Processor time for which a process may close its episode after ``CLOSE_TIMEOUT_S``, however long
 it waits for a processor."""
+OPEN_TIMEOUT_S = 30.0
+"""Time for a new process to confirm that it cannot open an episode."""
 END_TIMEOUT_S = 10.0
 """Time from the end of a process's socket until the end of the process is reported."""
 TRACE_SPARE_BYTES = 64 << 20
 """What the trace may need beyond its limit: the work that goes on while its seats are closed, and
 the final state."""
+GRANTED_MS_MAX = 4 * 60 * 60 * 1000
+"""Wall time that an episode gets for its waits for model providers, at most."""
+REASON_CHARACTERS_MAX = 200
+"""Part of the text of a rejection that a trace quotes."""
 _STUCK = f"did not close its episode within {CLOSE_TIMEOUT_S:.0f} s"
 
 OnOver = Callable[["ForkedEpisode"], object]
+
+
+class ModelEvidence(Protocol):
+    """What this service itself knows about the model requests of one process."""
+
+    waited_ms: int
+    """For how long at least one of them waited for a provider."""
+    has_provider_failed: bool
+    """Whether a check showed that a provider does not work."""
+
+
+class NoModels:
+    """The evidence of a process that cannot send model requests."""
+
+    waited_ms = 0
+    has_provider_failed = False
+
+
+class _Process(NamedTuple):
+    child: Child
+    models: ModelEvidence
 
 
 class EpisodeProcesses:
@@ -93,9 +123,9 @@ class EpisodeProcesses:
         }
         module = "fumehood.service.episode_process"
         self._trace_bytes_max = limits.seat.trace_bytes + TRACE_SPARE_BYTES
-        self._spares = deque[tuple[Access, Child]]()
+        self._spares = deque[tuple[Access, _Process]]()
         """Each with what it may reach."""
-        self._serve_broker: Callable[[socket.socket], None] | None = None
+        self._serve_broker: Callable[[socket.socket], ModelEvidence] | None = None
         self._server = ForkServer(
             {ENTRY: f"{module}:run_episode"},
             prepare=(f"{module}:prepare", settings),
@@ -103,7 +133,7 @@ class EpisodeProcesses:
             process=server,
         )
 
-    def start(self, serve_broker: Callable[[socket.socket], None] | None = None) -> None:
+    def start(self, serve_broker: Callable[[socket.socket], ModelEvidence] | None = None) -> None:
         """Wait until the fork server can fork, and prepare the first processes.
 
         Args:
@@ -144,9 +174,17 @@ class EpisodeProcesses:
         """
         opening = opening_to_bytes(spec, exchanges)
         access = Access(folder=True, readable=readable_paths(spec.data_source))
-        child = self._take(access)
+        child, models = self._take(access)
         try:
-            return ForkedEpisode(spec, child, opening, on_over, self._trace_bytes_max)
+            return ForkedEpisode(
+                spec,
+                child,
+                opening,
+                on_over,
+                self._trace_bytes_max,
+                models,
+                lambda: self._rejection(opening, access),
+            )
         except BaseException:
             release(child)
             raise
@@ -154,34 +192,51 @@ class EpisodeProcesses:
             # The next episode probably has the same data source.
             self._prepare(access)
 
-    def _take(self, access: Access) -> Child:
+    def _rejection(self, opening: bytes, access: Access) -> SpecRejected | None:
+        """Return the answer of a new process, which no agent reaches, if it rejects an episode."""
+        child = self._fork(access).child
+        try:
+            child.wait_until_started()
+            child.channel.settimeout(OPEN_TIMEOUT_S)
+            send_frame(child.channel, opening)
+            frame = receive_frame(child.channel)
+            message = message_from_bytes(frame) if frame is not None else None
+        except (OSError, InfraError):
+            return None
+        finally:
+            release(child)
+        return message if isinstance(message, SpecRejected) else None
+
+    def _take(self, access: Access) -> _Process:
         """Return a process for an episode, if possible one that is prepared."""
         with suppress(IndexError):
             while True:
-                prepared_for, child = self._spares.popleft()
-                if prepared_for == access and child.wait(0) is None:
+                prepared_for, process = self._spares.popleft()
+                if prepared_for == access and process.child.wait(0) is None:
                     with suppress(InfraError):
-                        child.wait_until_started()
-                        return child
-                release(child)
-        child = self._fork(access)
-        child.wait_until_started()
-        return child
+                        process.child.wait_until_started()
+                        return process
+                release(process.child)
+        process = self._fork(access)
+        process.child.wait_until_started()
+        return process
 
     def _prepare(self, access: Access) -> None:
         with suppress(InfraError):
             while len(self._spares) < SPARES:
                 self._spares.append((access, self._fork(access)))
 
-    def _fork(self, access: Access) -> Child:
+    def _fork(self, access: Access) -> _Process:
         limits = Limits(memory_bytes=MEMORY_BYTES_MAX, cpu_s=CPU_S_MAX, open_files=1024)
         with ExitStack() as stack:
             files = []
+            models: ModelEvidence = NoModels()
             if self._serve_broker is not None:
                 broker_end, process_end = socket.socketpair()
                 files.append(stack.enter_context(process_end).fileno())
-                self._serve_broker(broker_end)
-            return self._server.start(ENTRY, {}, limits, access, files, wait=False)
+                models = self._serve_broker(broker_end)
+            child = self._server.start(ENTRY, {}, limits, access, files, wait=False)
+            return _Process(child, models)
 
     def stop(self) -> None:
         """End every process and the fork server."""
@@ -198,6 +253,8 @@ class ForkedEpisode:
         opening: bytes,
         on_over: OnOver,
         trace_bytes_max: int,
+        models: ModelEvidence | None = None,
+        reject: Callable[[], SpecRejected | None] = lambda: None,
     ) -> None:
         """Open the episode in the process, and wait until its sockets are listening.
 
@@ -207,6 +264,8 @@ class ForkedEpisode:
             opening: the specification as bytes.
             on_over: called when the stream of messages has ended.
             trace_bytes_max: size of all events. A process that sends more is killed.
+            models: what this service knows about the process's model requests; None for no models.
+            reject: opens the episode in a new process; returns its rejection, if it rejects it.
 
         Raises:
             SpecError: the specification cannot be hosted.
@@ -217,6 +276,9 @@ class ForkedEpisode:
         self._spec = spec
         self._on_over = on_over
         self._trace = _TraceEnd(spec, trace_bytes_max)
+        self._models = models or NoModels()
+        self._reject = reject
+        self._granted_ms = 0
         self._closing: Timer | None = None
         self._is_over = False
         self._own_fault = ""
@@ -231,7 +293,7 @@ class ForkedEpisode:
         try:
             yield self._opened
             while (message := self._receive()) is not None:
-                yield message
+                yield from self._believed(message)
             # The process and its folder are gone when the stream ends.
             end = self.child.wait(END_TIMEOUT_S)
             if not self._trace.is_complete and end is not None:
@@ -253,17 +315,54 @@ class ForkedEpisode:
         with suppress(OSError):  # The process has ended, which the stream reports.
             send_frame(self.child.channel, close_to_bytes(timed_out=timed_out))
 
+    def _believed(self, message: EpisodeMessage) -> Iterator[EpisodeMessage]:
+        """Yield what this service can confirm: an agent may have taken over the process."""
+        match message:
+            case Opened():
+                return
+            case TimeGranted(seat, granted_ms):
+                waited_ms = min(self._models.waited_ms, GRANTED_MS_MAX)
+                believed_ms = min(granted_ms, waited_ms - self._granted_ms)
+                if believed_ms > 0:
+                    self._granted_ms += believed_ms
+                    yield TimeGranted(seat, believed_ms)
+            case SpecRejected(field, reason):
+                confirmed = message if self._is_confirmed(message) else self._reject()
+                if confirmed is not None:
+                    self._trace.is_complete = True
+                    yield confirmed
+                    return
+                text = f"{field}: {reason}"[:REASON_CHARACTERS_MAX]
+                self._own_fault = f"rejected its task after a message of an agent: {text}"
+            case _:
+                yield message
+
+    def _is_confirmed(self, message: SpecRejected) -> bool:
+        return message.field == MODELS_FIELD and self._models.has_provider_failed
+
     def _open(self, opening: bytes) -> Opened:
         with suppress(OSError):  # The process has ended, which the stream reports.
             send_frame(self.child.channel, opening)
         message = self._receive()
         match message:
             case Opened():
-                return message
+                return self._opened_in_own_folder(message)
             case SpecRejected(field, reason):
                 raise SpecError(field, reason)
         end = self.child.wait(END_TIMEOUT_S)
         raise InfraError(f"the process of an episode {end or 'does not open its episode'}")
+
+    def _opened_in_own_folder(self, opened: Opened) -> Opened:
+        """Fix the folders of the seats before an agent sends its first message.
+
+        Otherwise the process could replace one by a link, before the box of that seat starts.
+        """
+        folder = self.child.folder
+        if folder is None:
+            return opened
+        self.child.seal_folder()
+        seats = [seat.name for seat in self._spec.seats]
+        return Opened(tuple(SeatSockets(name, str(folder / name)) for name in seats))
 
     def _receive(self) -> EpisodeMessage | None:
         try:
@@ -282,8 +381,7 @@ class ForkedEpisode:
         return message
 
     def _completed(self, end: End) -> Iterator[EpisodeMessage]:
-        by_itself = end.is_own_fault and end.reason is not EndReason.EXITED
-        if self._own_fault or by_itself:
+        if self._own_fault or end.is_own_fault:
             yield from self._trace.complete(f"the process of the episode {self._own_fault or end}")
 
     def _check_later(self, before: Progress | None, since: float) -> None:
@@ -348,13 +446,11 @@ class _TraceEnd:
             case Records(records):
                 for record in records:
                     self._add(record)
-            case SpecRejected():
-                self.is_complete = True
             case SeatReady(name) | SeatWorkEnded(name) | TimeGranted(name):
                 self._check_seat(name)
             case ModelExchange(seat=name):
                 self._check_seat(name)
-            case Opened():
+            case Opened() | SpecRejected():
                 pass
 
     def complete(self, reason: str) -> Iterator[EpisodeMessage]:

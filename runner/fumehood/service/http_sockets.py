@@ -144,8 +144,12 @@ class HttpSockets:
         threads = ThreadPoolExecutor(1, "http-seat") if endpoint.takes_turns else self._threads
         return seat_app(endpoint, threads, self._limits, models)
 
-    def serve_broker(self, connection: socket.socket) -> None:
-        """Send the model requests of another process until it closes the connection."""
+    def serve_broker(self, connection: socket.socket) -> Broker:
+        """Send the model requests of another process until it closes the connection.
+
+        Returns:
+            What this process knows of these requests.
+        """
         assert self._models is not None
         assert self._sender is not None
         broker = Broker(self._models, self._sender)
@@ -153,6 +157,7 @@ class HttpSockets:
         # The loop has only weak references.
         self._brokers.add(serving)
         serving.add_done_callback(self._brokers.discard)
+        return broker
 
     def stop(self) -> None:
         """Stop the loop and the threads. Every socket must have been stopped before."""

@@ -58,6 +58,7 @@ class Child:
         self._server = server
         self._number = number
         self._started = Event()
+        self._sealed = Event()
         self._ended = Event()
         self._end: End | None = None
         self._refusal = ""
@@ -65,6 +66,19 @@ class Child:
     def kill(self) -> None:
         """Kill the process, if it has not ended."""
         self._server.kill(self._number)
+
+    def seal_folder(self) -> None:
+        """Let the process not rename, remove and replace the entries of its folder any more.
+
+        It may still write in folders that it has created there. Has an effect only if root started
+        the server; otherwise the filter of system calls makes links impossible.
+
+        Raises:
+            InfraError: the process has ended.
+        """
+        self._server.seal(self._number)
+        if not self._sealed.wait(START_TIMEOUT_S) or self._ended.is_set():
+            raise InfraError("the process of an episode ended before its folder was sealed")
 
     def wait(self, timeout_s: float | None = None) -> End | None:
         """Wait for the end of the process.
@@ -84,6 +98,10 @@ class Child:
         self.folder = Path(folder) if folder else None
         self._started.set()
 
+    def on_sealed(self) -> None:
+        """Called by the server's reader: the entries of the folder are fixed."""
+        self._sealed.set()
+
     def on_refused(self, why: str) -> None:
         """Called by the server's reader: the process could not be forked."""
         self._refusal = why
@@ -94,6 +112,7 @@ class Child:
         self._end = end
         self._ended.set()
         self._started.set()
+        self._sealed.set()
 
     def wait_until_started(self) -> None:
         """Wait until the process exists.
@@ -290,6 +309,10 @@ class ForkServer:
         """Kill a process by its number at this server."""
         self._send({"do": "kill", "number": number})
 
+    def seal(self, number: int) -> None:
+        """Seal the folder of a process by its number at this server."""
+        self._send({"do": "seal", "number": number})
+
     def close(self) -> None:
         """End the server and all its processes."""
         with suppress(OSError):
@@ -380,6 +403,9 @@ class ForkServer:
                     child.on_started(pid, folder)
                 else:  # Its caller does not wait any more.
                     self.kill(number)
+            case {"sealed": int(number)}:
+                if child := self._children.get(number):
+                    child.on_sealed()
             case {"refused": int(number), "why": str(why)}:
                 if child := self._children.pop(number, None):
                     child.on_refused(why)

@@ -90,6 +90,9 @@ CRASH_SIGNALS = frozenset(
     {signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV, signal.SIGSYS}
 )
 """Signals that a crash of the process itself causes."""
+OUTSIDE_SIGNALS = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM})
+"""Signals that end a process only if another process, or the kernel, sends them: the filter of
+system calls rejects them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +113,7 @@ class End:
     def is_own_fault(self) -> bool:
         """Whether the process itself caused its end, and not its owner or an outsider."""
         if self.reason is EndReason.SIGNAL:
-            return self.status in CRASH_SIGNALS
+            return self.status not in OUTSIDE_SIGNALS
         return self.reason not in (EndReason.REQUESTED, EndReason.LOST)
 
     def __str__(self) -> str:

@@ -157,6 +157,9 @@ class _Server:
             if child is not None:
                 _kill(child, EndReason.REQUESTED)
             return True
+        if request["do"] == "seal":
+            self._seal(request["number"])
+            return True
         try:
             self._start(request, files)
         except OSError as error:
@@ -237,8 +240,21 @@ class _Server:
             os.close(folder_fd)
         return folder
 
+    def _seal(self, number: int) -> None:
+        """Take the entries of a child's folder from the child, which keeps what is in them."""
+        child = self._running.get(number)
+        if child is not None and child.folder is not None and child.lease is not None:
+            folder_fd = os.open(child.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                os.fchown(folder_fd, 0, child.lease.uid)
+                os.fchmod(folder_fd, 0o750)
+            finally:
+                os.close(folder_fd)
+        self._send({"sealed": number})
+
     def _end(self, child: _Running) -> None:
         """Wait for the end of a child, release its resources, and report the end."""
+        cpu_s_max = _cpu_limit(child)
         _, status, usage = os.wait4(child.pid, 0)
         self._poll.unregister(child.pidfd)
         os.close(child.pidfd)
@@ -248,7 +264,9 @@ class _Server:
         if child.lease is not None:
             child.lease.release()
         if child.number:
-            self._send({"ended": child.number, "end": _end_of(child, status, usage).to_json()})
+            self._send(
+                {"ended": child.number, "end": _end_of(child, status, usage, cpu_s_max).to_json()}
+            )
 
     def _next_deadline_ms(self) -> float | None:
         deadlines = [
@@ -290,16 +308,31 @@ def _kill(child: _Running, reason: EndReason) -> None:
         signal.pidfd_send_signal(child.pidfd, signal.SIGKILL)
 
 
-def _end_of(child: _Running, status: int, usage: resource.struct_rusage) -> End:
+def _cpu_limit(child: _Running) -> float:
+    """Return the processor time from which a kill counts as exceeding the limit.
+
+    A child may lower its own limit, to be killed as if by an outsider. The kernel does not count
+    exactly the time that it reports at the end.
+    """
+    os.waitid(os.P_PIDFD, child.pidfd, os.WEXITED | os.WNOWAIT)
+    # prlimit(2) on another user's process needs a capability; this file does not.
+    with suppress(OSError):
+        for line in Path(f"/proc/{child.pid}/limits").read_text(encoding="ascii").splitlines():
+            match line.split():
+                case ["Max", "cpu", "time", _, hard, *_] if hard.isdigit():
+                    if int(hard) < child.limits.cpu_s:
+                        return int(hard) / 2
+    return child.limits.cpu_s
+
+
+def _end_of(child: _Running, status: int, usage: resource.struct_rusage, cpu_s_max: float) -> End:
     cpu_s, peak_bytes = usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
     code = os.waitstatus_to_exitcode(status)
     if code >= 0:
         reason = {0: EndReason.EXITED, MEMORY_STATUS: EndReason.MEMORY}.get(code, EndReason.FAILED)
         return End(reason, code, cpu_s, peak_bytes)
     signal_number = -code
-    if signal_number == signal.SIGXCPU or (
-        signal_number == signal.SIGKILL and cpu_s > child.limits.cpu_s
-    ):
+    if signal_number == signal.SIGXCPU or (signal_number == signal.SIGKILL and cpu_s > cpu_s_max):
         return End(EndReason.CPU, signal_number, cpu_s, peak_bytes)
     if signal_number == signal.SIGKILL and child.killed is not None:
         return End(child.killed, signal_number, cpu_s, peak_bytes)

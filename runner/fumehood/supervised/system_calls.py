@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import struct
 
 from fumehood.supervised.libseccomp import (
     ALLOW,
+    EQUAL,
+    GREATER,
     MASKED_EQUAL,
     NOT_EQUAL,
     REJECT,
@@ -63,6 +66,26 @@ OWN_PROCESS_ONLY = {
 """Rejected for other processes, whose limits and priorities the same user could change. The number
 is that of the argument with the process ID; 0 is the own process."""
 
+SIGNAL_ARGUMENT = {
+    "kill": 1,
+    "tkill": 1,
+    "tgkill": 2,
+    "rt_sigqueueinfo": 1,
+    "rt_tgsigqueueinfo": 2,
+}
+"""Calls that send a signal, with the argument that is its number. Without programs, a process may
+only crash itself: it must not look as if an outsider had stopped or killed it."""
+_SENT_SIGNALS = frozenset(
+    {0, signal.SIGILL, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGSEGV}
+)
+_F_SETSIG = 10
+FIXED_FILES = (
+    *("link", "linkat", "symlink", "symlinkat", "rename", "renameat", "renameat2"),
+    "timer_create",
+)
+"""Rejected unless the process may start programs. A link in the folder of an episode could make the
+orchestrator mount another folder. A timer can send any signal, as ``F_SETSIG`` can."""
+
 PROGRAMS = ("execve", "execveat", "fork", "vfork")
 """Rejected unless the process may start programs. ``clone`` then only makes threads."""
 
@@ -83,9 +106,24 @@ def build_filter(*, starts_programs: bool) -> bytes | None:
         rules.append(Rule(call, (Comparison(0, NOT_EQUAL, process, 0),)))
     rules.append(Rule("socket", (Comparison(0, NOT_EQUAL, _AF_UNIX, 0),)))
     if not starts_programs:
-        rules += [Rule(call) for call in PROGRAMS]
+        rules += [Rule(call) for call in (*PROGRAMS, *FIXED_FILES)]
+        rules += _signal_rules()
         rules.append(Rule("clone", (Comparison(0, MASKED_EQUAL, _CLONE_THREAD, 0),)))
     return build_program(ALLOW, REJECT, rules)
+
+
+def _signal_rules() -> list[Rule]:
+    last = max(_SENT_SIGNALS)
+    rejected = sorted(set(range(last)) - _SENT_SIGNALS)
+    rules = [
+        Rule(call, (Comparison(argument, *comparison, 0),))
+        for call, argument in SIGNAL_ARGUMENT.items()
+        for comparison in ((GREATER, last), *((EQUAL, number) for number in rejected))
+    ]
+    return [
+        *rules,
+        *(Rule(call, (Comparison(1, EQUAL, _F_SETSIG, 0),)) for call in ("fcntl", "fcntl64")),
+    ]
 
 
 def install_filter(program: bytes) -> None:

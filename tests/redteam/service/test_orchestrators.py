@@ -13,8 +13,8 @@ import grpc
 import pytest
 
 from fumehood.core.errors import InfraError
-from fumehood.core.outcome import TimedOut
-from fumehood.core.trace import BrokenTrace, verify_chain
+from fumehood.core.outcome import AgentCrashed, TimedOut
+from fumehood.core.trace import verify_chain
 from fumehood.orchestrator.service_pool import ServiceWorker
 from fumehood.service.host import Host
 from fumehood.service.message_limits import MessageLimits
@@ -128,7 +128,7 @@ def test_a_timeout_ends_a_silent_seat(client: ControlClient, episode_id: str) ->
         ]
 
 
-def test_a_failed_world_ends_the_episode_without_a_seal(
+def test_a_world_that_fails_on_a_call_ends_the_episode_as_the_agents_failure(
     client: ControlClient, episode_id: str
 ) -> None:
     spec = episode_spec(
@@ -139,9 +139,11 @@ def test_a_failed_world_ends_the_episode_without_a_seal(
         answer = connection.call("create_job", name="a", cron="* * * * *", command="c")
         assert (answer.WhichOneof("result"), answer.ended) == ("refusal", True)
     episode.hear_out()
-    assert episode.unhostable == SpecRejected("initial_state.jobs[0].name", "is missing")
-    with pytest.raises(BrokenTrace):
-        verify_chain(episode.records)
+    assert episode.unhostable is None
+    verify_chain(episode.records)
+    end = episode.evidence.ends["agent"]
+    assert isinstance(end, AgentCrashed)
+    assert "initial_state.jobs[0].name: is missing" in end.detail
     assert wait_until(lambda: not os.path.exists(episode.directory))
     assert not episode.close()
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fumehood.core.errors import InputError
+from fumehood.core.errors import InfraError, InputError
 from fumehood.core.user_ids import BOX_UIDS
 from fumehood.engines.box_files import HeldByBox, give_sockets, users_with
 from fumehood.engines.engine import Mount
@@ -78,3 +78,10 @@ def test_only_the_user_of_the_box_may_connect(tmp_path: Path) -> None:
     status = (tmp_path / "s").lstat()
     assert (status.st_uid, stat.S_IMODE(status.st_mode)) == (user, 0o600)
     assert (tmp_path / "file").stat().st_uid == 0
+
+
+def test_a_link_instead_of_the_folder_of_a_seat_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "seat").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InfraError, match="cannot give the sockets"):
+        give_sockets(tmp_path / "seat", 1)

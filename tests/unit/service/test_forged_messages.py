@@ -3,27 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from fumehood.core.outcome import AgentCrashed
 from fumehood.core.trace import verify_chain
-from fumehood.service.forked_episode import ForkedEpisode
+from fumehood.service.forked_episode import GRANTED_MS_MAX, ForkedEpisode
 from fumehood.supervised.fork_server import ForkServer
 from fumehood.supervised.limits import Limits
-from fumehood.wire.ports import Records, SeatWorkEnded
+from fumehood.wire.ports import (
+    MODELS_FIELD,
+    EpisodeMessage,
+    Records,
+    SeatWorkEnded,
+    SpecRejected,
+    TimeGranted,
+)
 from tests.parts import forging_entries
 from tests.parts.specs import episode_spec
 
 TRACE_BYTES_MAX = 1_000_000
 
 
+@dataclass
+class _Evidence:
+    """What a service knows about the model requests of a process."""
+
+    waited_ms: int = 0
+    has_provider_failed: bool = False
+
+
 @pytest.fixture(scope="module")
 def server() -> Iterator[ForkServer]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(Path(__file__).parents[3]))
-        running = ForkServer({"forge": f"{forging_entries.__name__}:forge"})
+        running = ForkServer(
+            {name: f"{forging_entries.__name__}:{name}" for name in ("forge", "claim")}
+        )
     yield running
     running.close()
 
@@ -41,3 +59,58 @@ def test_a_forged_message_ends_its_own_episode_as_failed(server: ForkServer, for
     reason = "the process of the episode sent a message that is not valid"
     assert AgentCrashed(reason).detail in records[0].event_json
     assert child.wait(0) is not None
+
+
+def believed(
+    server: ForkServer,
+    claim: str,
+    evidence: _Evidence | None = None,
+    rejection: SpecRejected | None = None,
+) -> list[EpisodeMessage]:
+    """Return what the orchestrator gets after a claim of a process."""
+    child = server.start("claim", {"claim": claim}, Limits())
+    episode = ForkedEpisode(
+        episode_spec(), child, b"", id, TRACE_BYTES_MAX, evidence, lambda: rejection
+    )
+    _, *messages = episode.messages()
+    return messages
+
+
+def crash_of(messages: list[EpisodeMessage]) -> str:
+    """Return why the agent crashed, from messages that complete a trace and do nothing else."""
+    completion, end = messages
+    assert isinstance(completion, Records)
+    verify_chain(completion.records)
+    assert end == SeatWorkEnded("agent")
+    assert '"agent_crashed"' in completion.records[0].event_json
+    return completion.records[0].event_json
+
+
+@pytest.mark.parametrize("claim", forging_entries.CLAIMS)
+def test_a_claim_without_evidence_gives_neither_time_nor_another_attempt(
+    server: ForkServer, claim: str
+) -> None:
+    crash_of(believed(server, claim))
+
+
+def test_a_process_gets_the_time_for_which_this_service_measured_waits(server: ForkServer) -> None:
+    granted, *rest = believed(server, "its wall time is longer", _Evidence(waited_ms=1500))
+    assert granted == TimeGranted("agent", 1500)
+    crash_of(rest)
+
+
+def test_the_time_for_waits_has_a_limit(server: ForkServer) -> None:
+    granted, *_ = believed(server, "its wall time is longer", _Evidence(waited_ms=10**12))
+    assert granted == TimeGranted("agent", GRANTED_MS_MAX)
+
+
+def test_a_rejection_counts_if_a_new_process_rejects_the_episode_too(server: ForkServer) -> None:
+    rejection = SpecRejected("data_source", "is missing")
+    assert believed(server, "its task cannot be hosted", rejection=rejection) == [rejection]
+
+
+def test_a_rejection_because_of_models_counts_after_a_failed_check(server: ForkServer) -> None:
+    evidence = _Evidence(has_provider_failed=True)
+    rejection = SpecRejected(MODELS_FIELD, "scripted: answers 500")
+    assert believed(server, "no model provider works", evidence) == [rejection]
+    assert "its task" in crash_of(believed(server, "its task cannot be hosted", evidence))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import signal
@@ -37,6 +38,8 @@ NAMES = (
     "listen",
     "nest",
     "wait_for_channel",
+    "lower_limit",
+    "replace_seat",
 )
 ENTRIES = {name: f"{MODULE}:{name}" for name in NAMES}
 LIMITS = Limits(deadline_s=60)
@@ -114,13 +117,45 @@ def test_memory_beyond_the_limit_is_not_allocated(server: ForkServer) -> None:
 
 
 def test_a_crash_is_the_own_fault_but_an_outsiders_kill_is_not(server: ForkServer) -> None:
-    crashed, killed = (
-        _end(server, "die", signal=int(number)) for number in (signal.SIGSEGV, signal.SIGKILL)
-    )
+    crashed = _end(server, "die", signal=int(signal.SIGSEGV))
+    child = server.start("wait_for_channel", {}, LIMITS)
+    os.kill(child.pid, signal.SIGKILL)
+    killed = child.wait(DEADLINE_S)
+    child.channel.close()
+    assert killed is not None
     assert (crashed.reason, crashed.status) == (EndReason.SIGNAL, signal.SIGSEGV)
     assert crashed.is_own_fault
     assert (killed.reason, killed.status) == (EndReason.SIGNAL, signal.SIGKILL)
     assert not killed.is_own_fault
+
+
+def test_a_process_that_lowers_its_limit_to_be_killed_exceeded_it(server: ForkServer) -> None:
+    child = server.start("lower_limit", {}, LIMITS)
+    end = child.wait(DEADLINE_S)
+    child.channel.close()
+    assert end is not None
+    assert end.reason is EndReason.CPU
+    assert end.is_own_fault
+
+
+def test_a_process_cannot_replace_entries_of_its_sealed_folder(server: ForkServer) -> None:
+    child = server.start("replace_seat", {}, LIMITS, Access(folder=True))
+    assert receive_frame(child.channel) == b"created"
+    child.seal_folder()
+    send_frame(child.channel, b"replace it")
+    reply = receive_frame(child.channel)
+    assert reply is not None
+    could = json.loads(reply)
+    if confinement.USER in server.holds:
+        assert could == {**dict.fromkeys(could, False), "writes": True}
+        assert child.folder is not None
+        assert child.folder.stat().st_uid == 0
+    if confinement.SYSTEM_CALLS in server.holds:
+        assert not could["links"]
+        assert not could["renames"]
+    child.channel.close()
+    assert child.wait(DEADLINE_S) is not None
+    assert _becomes_true(partial(_is_missing, child.folder or Path("/")))
 
 
 def test_processes_that_hang_do_not_delay_others(server: ForkServer) -> None:
@@ -152,6 +187,9 @@ def test_a_process_reaches_nothing_but_its_own_folder(server: ForkServer, tmp_pa
         assert not could["slows its parent"]
         assert not could["slows its group"]
         assert not could["slows its user"]
+        assert not could["stops itself"]
+        assert not could["kills itself"]
+        assert not could["chooses a signal of a file"]
         assert could["slows itself"]
     assert could["starts a thread"]
     assert could["core"] == 0
