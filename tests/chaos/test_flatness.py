@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fumehood.orchestrator.service_pool import ServicePool
+from fumehood.service.forked_episode import SPARES
 from scripts.bench.flatness import AT_ONCE, SAMPLES, watch
 from scripts.bench.workload import workload
 
@@ -17,5 +18,6 @@ def test_nothing_of_closed_episodes_is_kept() -> None:
     assert samples[-1].episodes == EPISODES
     # Connections of the last episodes may still be closing.
     assert samples[-1].descriptors <= samples[0].descriptors + AT_ONCE
-    assert {sample.files for sample in samples} == {1}
+    # The service's folder, and those of the processes that are prepared for the next episodes.
+    assert max(sample.files for sample in samples) <= 1 + SPARES
     assert samples[-1].resident_kb < 1.15 * samples[1].resident_kb

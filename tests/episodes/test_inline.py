@@ -119,7 +119,7 @@ def test_a_counterpart_that_raises_does_not_count_against_the_tested_agent(
         SeatSpec(name=name, instruction="Talk.", budget=Budget(wall_ms=20_000))
         for name in ("agent", "user")
     )
-    dialogue = ConversationSpec("dialogue", {"first": "agent"})
+    dialogue = ConversationSpec("dialogue", {"first": "user"})
     agents = (InlineAgent("agent", "oracle", agent), InlineAgent("user", "script", user))
     inline = InlinePlan(agents, frozenset({"user"}))
     assert played(inline_pool, inline, seats=seats, conversation=dialogue) == outcome

@@ -83,7 +83,8 @@ def as_models(asked: AskedOfModel) -> ScriptedReply:
 def test_two_models_talk_to_each_other(tmp_path: Path) -> None:
     with short_folder() as place, ScriptedModels(as_models) as models:
         suite = f"taubench:retail:{write_checkout(Path(place) / 'checkout')}"
-        config = {"models": {"providers": [{"name": "scripted", "address": models.address}]}}
+        providers = [{"name": "scripted", "address": models.address}]
+        config = {"models": {"probe": False, "providers": providers}}
         (tmp_path / "run.yaml").write_text(yaml.safe_dump(config))
         words = (
             "run",

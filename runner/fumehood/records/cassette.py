@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
+from threading import get_ident
 
 from fumehood.core.errors import InputError
 from fumehood.core.trace import ModelExchange
@@ -97,7 +98,8 @@ class Cassette:
         digest = sha256(body).hexdigest()
         path = self._path / "bodies" / digest
         if not path.exists():
-            partial = path.with_name(f"{digest}.partial")
+            # Two episodes may keep the same body at once.
+            partial = path.with_name(f"{digest}.{get_ident()}.partial")
             write_plain(partial, body)
             partial.replace(path)
         return digest
