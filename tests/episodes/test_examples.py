@@ -43,3 +43,12 @@ def test_the_example_team_plays_the_sample_with_three_workers(tmp_path: Path) ->
     assert [agent["success_rate"] for agent in printed["agents"]] == [1.0]
     metrics = json.loads((folder / "run" / "episodes.jsonl").read_text())["metrics"]
     assert (metrics["turns"], metrics["messages"], metrics["idle_seats"]) == (2, 1, 2)
+    alone = "suite: sample\nbudget: {scale: 4}\ntasks: {names: [crud_close_relocation]}\n"
+    (folder / "alone.yaml").write_text(alone)
+    words = ("-a", "policy_aware", "--engine", "inline", "--out", "alone")
+    _fumehood(folder, "run", "--config", "alone.yaml", *words)
+    (comparison,) = json.loads(_fumehood(folder, "compare", "alone", "run", "--json"))[
+        "comparisons"
+    ]
+    assert [comparison[side]["agent"] for side in ("first", "second")] == ["policy_aware", "team"]
+    assert comparison["pairs"] == 1

@@ -62,7 +62,8 @@ def test_the_form_of_the_token_limit_is_probed() -> None:
     url = f"{models.address}/v1/chat/completions"
     assert str(raised.value) == (
         f"provider local at {url}: the request of react to m1 is refused with status 400 "
-        "(Use 'max_completion_tokens'. [key] \\x1b[2J); change models.parameters for this model"
+        "(Use 'max_completion_tokens'. [key] \\x1b[2J); add to models.parameters: "
+        '"m1": {output_limit_field: max_completion_tokens}'
     )
 
 

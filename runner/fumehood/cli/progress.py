@@ -68,7 +68,7 @@ class RunProgress:
 
         Args:
             folder: the run folder.
-            engine: its name, with the reason for it.
+            engine: its name, with the reason for it; empty if no episode runs.
             to_run: number of episodes to run.
             done: number of episodes that are finished already.
         """
@@ -79,7 +79,8 @@ class RunProgress:
         if not self._quiet:
             before = f" ({done} finished before)" if done else ""
             plural = "" if to_run == 1 else "s"
-            line = f"{to_run} episode{plural}{before}, run folder {folder}/, engine {engine}"
+            where = f", engine {engine}" if engine else ""
+            line = f"{to_run} episode{plural}{before}, run folder {folder}/{where}"
             self._console.print(one_line(line), highlight=False, markup=False, soft_wrap=True)
 
     def row(self, row: EpisodeRow) -> None:

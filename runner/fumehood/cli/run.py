@@ -123,7 +123,8 @@ def run(ctx: click.Context, /, out: Path | None, as_json: bool, **flags: Any) ->
 
     SUITE is a benchmark, such as `sample`, or a file or folder of tasks; `fumehood list` lists the
     benchmarks. Each episode runs in a separate box. A flag overrides the environment variable
-    FUMEHOOD_NAME, which overrides --config.
+    FUMEHOOD_NAME, which overrides --config. Settings without a flag, such as a limit of the number
+    of tasks, are in --config.
 
     \b
     Examples:

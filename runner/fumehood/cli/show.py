@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import click
 
 from fumehood.cli.output import say
 from fumehood.cli.reading import find_episode, read_run, unverified_option, verification_of
+from fumehood.core.json_values import Json
 from fumehood.core.outcome import outcome_name
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_reader import RunReader
@@ -82,9 +84,8 @@ def _lines(folder: RunReader, row: EpisodeRow, events: list[dict[str, Any]]) -> 
     if folder.provenance.mark:
         yield folder.provenance.mark
     yield f"{row.name}   {outcome_name(row.outcome)}   {_mark(row.score.success)}"
-    task = next(
-        (case.task for case in folder.suite().cases if case.task.task_id == row.name.task), None
-    )
+    case = next((case for case in folder.suite().cases if case.task.task_id == row.name.task), None)
+    task = None if case is None else case.task
     if task is not None:
         yield ""
         for line in task.seats[0].instruction.splitlines():
@@ -103,8 +104,20 @@ def _lines(folder: RunReader, row: EpisodeRow, events: list[dict[str, Any]]) -> 
                 yield from _quoted(who, text)
     for name, holds in row.score.checks.items():
         yield f"  {_mark(holds)} {name}"
+        criterion = None if holds or case is None else _criterion(case.gold.criteria, name)
+        if criterion is not None:
+            yield f"      requires {_short(criterion)}"
     for path in folder.outputs(row.name):
         yield f"  printed: {path}"
+
+
+def _criterion(criteria: Sequence[Mapping[str, Json]], check: str) -> Mapping[str, Json] | None:
+    """Return the criterion of a check named ``check_<index>:<op>``; None for other checks."""
+    numbered = re.search(r"\bcheck_(\d+):(\w+)$", check)
+    if numbered is None or int(numbered[1]) >= len(criteria):
+        return None
+    criterion = criteria[int(numbered[1])]
+    return criterion if criterion.get("op") == numbered[2] else None
 
 
 def _quoted(who: str, text: str) -> Iterator[str]:

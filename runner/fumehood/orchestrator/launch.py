@@ -138,7 +138,7 @@ def _resume(folder: RunFolder, setup: RunSetup, progress: Progress) -> None:
         )
     to_run = missing(setup.episodes, folder.finished_rows())
     if not to_run:
-        progress.on_start(folder.path, "nothing to run", 0, len(setup.episodes))
+        progress.on_start(folder.path, "", 0, len(setup.episodes))
         folder.seal()
         return
     setup.check()

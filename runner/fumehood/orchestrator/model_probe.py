@@ -131,8 +131,16 @@ def _judge(probe: _Probe, response: ProbeResponse) -> None:
         403: "check the key that key_env names",
         404: "check the address, the name of the model and its dialect in models.parameters",
     }
-    reason = f"is refused with status {status}{_message(probe, response)}"
-    raise probe.refused(reason, remedies.get(status, "change models.parameters for this model"))
+    message = _message(probe, response)
+    remedy = remedies.get(status, _changed_parameter(probe, message))
+    raise probe.refused(f"is refused with status {status}{message}", remedy)
+
+
+def _changed_parameter(probe: _Probe, message: str) -> str:
+    if "max_completion_tokens" in message:
+        setting = f"{json.dumps(probe.model)}: {{output_limit_field: max_completion_tokens}}"
+        return f"add to models.parameters: {setting}"
+    return "change models.parameters for this model"
 
 
 def _message(probe: _Probe, response: ProbeResponse) -> str:

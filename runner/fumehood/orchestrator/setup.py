@@ -10,6 +10,7 @@ from fumehood.benchmarks.registry import load_suite
 from fumehood.core.episode_spec import DataSource
 from fumehood.core.errors import InputError
 from fumehood.core.task import Suite
+from fumehood.core.teams import with_team
 from fumehood.gateway.settings import GatewaySettings
 from fumehood.orchestrator.added_faults import with_faults
 from fumehood.orchestrator.agents import Participants, name_agents
@@ -20,7 +21,6 @@ from fumehood.orchestrator.model_probe import ProbedRun, probe_models
 from fumehood.orchestrator.models import check_scaffolds, gateway_settings
 from fumehood.orchestrator.plan import PlannedEpisode, plan_episodes
 from fumehood.orchestrator.task_changes import selected, with_budget
-from fumehood.orchestrator.teams import with_team
 from fumehood.records.run_reader import RunReader
 from fumehood.records.seals import Signing
 from fumehood.records.signing_key import user_key
@@ -49,7 +49,8 @@ class RunSetup:
         """
         suite = selected(load_suite(config.suite, config.snapshot), config.tasks)
         suite = with_budget(with_faults(suite, config.faults), config.budget)
-        suite = with_team(suite, config.team)
+        if config.team is not None:
+            suite = with_team(suite, config.team.workers)
         return cls._plan(resolve_config(config, suite), suite)
 
     @classmethod

@@ -186,9 +186,7 @@ class RunFolder:
         try:
             manifest = json.loads(read_plain(self.path / "run.json"))
         except (OSError, ValueError, RecursionError):
-            raise InputError(
-                f"{self.path} is not a run folder: it has no readable run.json"
-            ) from None
+            raise not_a_run(self.path) from None
         if not isinstance(manifest, dict):
             raise InputError(f"{self.path / 'run.json'}: must be an object")
         return manifest
@@ -380,3 +378,14 @@ def _read_record(line: str) -> Record:
     return Record(
         canonical_json(value["event"]), value["hash"], value["wall_ms"], value["duration_us"]
     )
+
+
+def not_a_run(path: Path) -> InputError:
+    """Return the error about a folder that is no run folder, but may contain some in ``runs``."""
+    runs = sorted(manifest.parent for manifest in path.glob("runs/*/run.json"))
+    if runs:
+        number = f"{len(runs)} run folder{'' if len(runs) == 1 else 's'}"
+        return InputError(
+            f"{path} is not a run folder, but has {number}: name one, such as {runs[0]}"
+        )
+    return InputError(f"{path} is not a run folder: it has no readable run.json")

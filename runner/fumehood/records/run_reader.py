@@ -25,7 +25,7 @@ from fumehood.records.cassette import Cassette
 from fumehood.records.files import read_plain
 from fumehood.records.frozen_suite import read_frozen_suite
 from fumehood.records.row import EpisodeName, EpisodeRow
-from fumehood.records.run_folder import FORMAT, RunFolder, parse_trace
+from fumehood.records.run_folder import FORMAT, RunFolder, not_a_run, parse_trace
 from fumehood.records.seals import PLAN_FILES, UNREADABLE, digest_bytes, row_lines
 from fumehood.records.trust import SHOWN_DIGITS, Trust
 from fumehood.records.verify import Verification, verify
@@ -312,7 +312,7 @@ def _manifest_of(path: Path, plan: dict[str, bytes]) -> dict[str, Json]:
     try:
         manifest = json.loads(plan[_MANIFEST])
     except UNREADABLE:
-        raise InputError(f"{path} is not a run folder: it has no readable {_MANIFEST}") from None
+        raise not_a_run(path) from None
     if not isinstance(manifest, dict):
         raise InputError(f"{path / _MANIFEST}: must be an object")
     if manifest.get("format") != FORMAT:

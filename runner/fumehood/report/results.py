@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import Json, JsonObject, digest_json
 from fumehood.core.task import Suite, Task
+from fumehood.core.teams import without_team
 from fumehood.records.row import EpisodeRow
 
 CLEAN = "clean"
@@ -26,7 +27,8 @@ class TaskFacts:
     solvable: bool | None
     """None if it is not proven."""
     digest: str
-    """Digest of world, state, faults, instructions and budgets. Equal tasks have equal digests."""
+    """Digest of world, state, faults, instructions and budgets. Equal tasks have equal digests.
+    The digests of a task that a team plays are those of the task of one agent."""
     core_digest: str
     """Digest without faults and budgets, which an experiment varies."""
     counterparts: tuple[str, ...] = ()
@@ -72,13 +74,23 @@ class Counts:
     """Attempts that ended as ``infra`` and were repeated, so that another row counts."""
 
 
-def join_results(rows: Iterable[EpisodeRow], suite: Suite) -> tuple[Result, ...]:
+def join_results(
+    rows: Iterable[EpisodeRow], suite: Suite, *, teams: bool = False
+) -> tuple[Result, ...]:
     """Join rows with the facts of their tasks.
+
+    Args:
+        rows: of the episodes.
+        suite: of the run.
+        teams: whether a team plays each task. The digests are then those of the task of one agent.
 
     Raises:
         InputError: a row belongs to no task of the suite.
     """
-    facts = {case.task.task_id: _facts(case.task, case.gold.solvable) for case in suite.cases}
+    facts = {
+        case.task.task_id: _facts(case.task, case.gold.solvable, teams=teams)
+        for case in suite.cases
+    }
     return tuple(_join(row, facts) for row in rows)
 
 
@@ -129,19 +141,20 @@ def _in_order(groups: Mapping[str, list[Result]]) -> dict[str, list[Result]]:
     return {name: groups[name] for name in sorted(groups, key=lambda name: (name != CLEAN, name))}
 
 
-def _facts(task: Task, solvable: bool | None) -> TaskFacts:
+def _facts(task: Task, solvable: bool | None, *, teams: bool) -> TaskFacts:
     families = tuple(dict.fromkeys(rule.family for rule in task.fault_plan))
+    seats = (without_team(task) if teams else task).seats
     core = digest_json(
         {
             "world": task.world,
             "harness_mode": task.harness_mode,
             "initial_state": task.initial_state,
-            "seats": [[seat.name, seat.instruction] for seat in task.seats],
+            "seats": [[seat.name, seat.instruction] for seat in seats],
         }
     )
     varied: JsonObject = {
         "fault_plan": [rule.to_json() for rule in task.fault_plan],
-        "budgets": [str(seat.budget) for seat in task.seats],
+        "budgets": [str(seat.budget) for seat in seats],
     }
     digest = digest_json({"core": core, **varied})
     counterparts = tuple(task.counterparts)

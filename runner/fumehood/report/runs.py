@@ -139,7 +139,9 @@ def join_run(folder: RunReader, rows: Sequence[EpisodeRow], label: str = "") -> 
     """
     suite = folder.suite()
     name = label or folder.path.resolve().name
-    return Run(name, folder, suite, folder.manifest(), join_results(rows, suite))
+    manifest = folder.manifest()
+    teams = bool(_object(manifest.get("config")).get("team"))
+    return Run(name, folder, suite, manifest, join_results(rows, suite, teams=teams))
 
 
 def subjects_of(runs: Sequence[Run]) -> tuple[Subject, ...]:

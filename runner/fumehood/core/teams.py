@@ -12,10 +12,9 @@ from fumehood.core.errors import InputError
 from fumehood.core.json_values import Json
 from fumehood.core.ledger import Budget, BudgetKind, ChargedBy
 from fumehood.core.task import Case, Suite, Task
-from fumehood.orchestrator.config import TeamConfig
 
 HEAD_INSTRUCTION = """\
-{instruction}
+
 
 You lead a team: {workers}. The members have your tools and share your environment. To give work \
 to a member, submit `@name: text`. The answer of the member is your next message. Any other text \
@@ -25,7 +24,7 @@ You are {name}, a member of a team that {head} leads. Carry out each order with 
 submit the result as text."""
 
 
-def with_team(suite: Suite, team: TeamConfig | None) -> Suite:
+def with_team(suite: Suite, workers: int) -> Suite:
     """Return the suite with a supervisor and workers in place of the agent of each task.
 
     Each bound of the task is divided among the seats; the supervisor gets the remainder. The bound
@@ -34,10 +33,25 @@ def with_team(suite: Suite, team: TeamConfig | None) -> Suite:
     Raises:
         InputError: a task has several seats, or several messages of a user.
     """
-    if team is None:
-        return suite
-    names = [f"worker{number}" for number in range(1, team.workers + 1)]
+    names = [f"worker{number}" for number in range(1, workers + 1)]
     return replace(suite, cases=tuple(_with_workers(case, names) for case in suite.cases))
+
+
+def without_team(task: Task) -> Task:
+    """Return the task of one agent from which :func:`with_team` made this task."""
+    head, *workers = task.seats
+    bounds = {
+        kind.value: limit + sum(worker.budget[kind] or 0 for worker in workers)
+        for kind, limit in _divisible(head.budget).items()
+    }
+    suffix = _order([worker.name for worker in workers])
+    agent = replace(
+        head,
+        instruction=head.instruction.removesuffix(suffix),
+        budget=head.budget.with_limits(**bounds),
+    )
+    changed: Task = replace(task, seats=(agent,), conversation=None)
+    return changed
 
 
 def _with_workers(case: Case, names: Sequence[str]) -> Case:
@@ -51,7 +65,7 @@ def _with_workers(case: Case, names: Sequence[str]) -> Case:
     share = _share(seat.budget, len(names) + 1)
     head = replace(
         seat,
-        instruction=HEAD_INSTRUCTION.format(instruction=seat.instruction, workers=", ".join(names)),
+        instruction=seat.instruction + _order(names),
         budget=_remainder(seat.budget, share, len(names)),
     )
     workers = (
@@ -67,6 +81,10 @@ def _with_workers(case: Case, names: Sequence[str]) -> Case:
     conversation = ConversationSpec("supervisor", {"head": seat.name})
     changed: Task = replace(task, seats=seats, conversation=conversation)
     return Case(changed, replace(case.gold, oracle=_divided(case.gold.oracle, names, share)))
+
+
+def _order(workers: Sequence[str]) -> str:
+    return HEAD_INSTRUCTION.format(workers=", ".join(workers))
 
 
 def _divisible(budget: Budget) -> Mapping[BudgetKind, int]:

@@ -10,8 +10,7 @@ from fumehood.benchmarks.registry import load_suite
 from fumehood.benchmarks.shared.baselines import play_noop, play_oracle
 from fumehood.core.errors import InputError
 from fumehood.core.ledger import BudgetKind, ChargedBy
-from fumehood.orchestrator.config import TeamConfig
-from fumehood.orchestrator.teams import with_team
+from fumehood.core.teams import with_team, without_team
 from fumehood.scorers.registry import score_evidence
 
 SAMPLE = load_suite("sample")
@@ -19,7 +18,7 @@ SAMPLE = load_suite("sample")
 
 @given(workers=st.integers(1, 15))
 def test_the_budgets_of_a_team_add_up_to_that_of_one_agent(workers: int) -> None:
-    team = with_team(SAMPLE, TeamConfig(workers=workers))
+    team = with_team(SAMPLE, workers)
     for one, many in zip(SAMPLE.cases, team.cases, strict=True):
         own = one.task.seats[0].budget
         shares = [seat.budget for seat in many.task.seats]
@@ -33,15 +32,17 @@ def test_the_budgets_of_a_team_add_up_to_that_of_one_agent(workers: int) -> None
 
 
 def test_the_oracle_of_a_team_solves_the_tasks_of_one_agent() -> None:
-    team = with_team(SAMPLE, TeamConfig(workers=3))
+    team = with_team(SAMPLE, 3)
     assert play_oracle(team, score_evidence).solved == len(SAMPLE.cases)
     assert play_noop(team, score_evidence).solved == 0
 
 
-def test_without_a_team_the_suite_is_unchanged() -> None:
-    assert with_team(SAMPLE, None) is SAMPLE
+@given(workers=st.integers(1, 15))
+def test_without_its_team_a_task_is_that_of_one_agent(workers: int) -> None:
+    for one, many in zip(SAMPLE.cases, with_team(SAMPLE, workers).cases, strict=True):
+        assert without_team(many.task) == one.task
 
 
 def test_a_task_with_several_seats_has_no_team() -> None:
     with pytest.raises(InputError, match="task werewolf_1 has several seats"):
-        with_team(load_suite("marble:werewolf"), TeamConfig(workers=3))
+        with_team(load_suite("marble:werewolf"), 3)

@@ -1,0 +1,51 @@
+"""`fumehood show` states why a check failed, and which run folders an experiment has."""
+
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+from fumehood.cli.main import fumehood
+from fumehood.cli.progress import RunProgress
+from fumehood.core.errors import InputError
+from tests.unit.report.runs import played
+
+
+def invoke(*words: object) -> str:
+    arguments = [str(word) for word in words]
+    return (
+        CliRunner()
+        .invoke(fumehood, arguments, standalone_mode=False, catch_exceptions=False)
+        .output
+    )
+
+
+def test_a_failed_check_is_followed_by_its_criterion(tmp_path: Path) -> None:
+    run = played(tmp_path / "run", "noop", "policy_aware", tasks=1).path
+    task = "crud_close_relocation"
+    lines = [line.strip() for line in invoke("show", run, f"noop/{task}").splitlines()]
+    failed = [at for at, line in enumerate(lines) if line.startswith("✗ check_")]
+    assert failed
+    for at in failed:
+        assert lines[at + 1].startswith('requires {"op": ')
+    assert "requires" not in invoke("show", run, f"policy_aware/{task}")
+
+
+@pytest.mark.parametrize("command", ["show", "attribute", "verify", "score", "replay"])
+def test_the_folder_of_an_experiment_is_refused_with_a_run_folder_of_it(
+    command: str, tmp_path: Path
+) -> None:
+    run = played(tmp_path / "runs" / "sample--none", "noop", tasks=1).path
+    with pytest.raises(InputError, match=f"has 1 run folder: name one, such as {run}"):
+        invoke(command, tmp_path)
+
+
+def test_a_finished_run_that_is_resumed_names_no_engine() -> None:
+    printed = StringIO()
+    with RunProgress(Console(file=printed), quiet=False) as progress:
+        progress.start(Path("runs/first"), "", 0, 8)
+    assert printed.getvalue() == "0 episodes (8 finished before), run folder runs/first/\n"
