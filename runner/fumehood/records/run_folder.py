@@ -16,6 +16,7 @@ import errno
 import fcntl
 import json
 import os
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -43,6 +44,10 @@ from fumehood.records.signing_key import KEY_VARIABLE
 FORMAT = "fumehood.run/1"
 
 
+LOCK_WAIT_S = 2.0
+"""The processes of a killed command hold its lock until the kernel has ended them, too."""
+
+
 @contextmanager
 def one_writer(folder: Path) -> Iterator[None]:
     """Lock a run folder against other commands; the kernel unlocks it when this process ends.
@@ -52,12 +57,25 @@ def one_writer(folder: Path) -> Iterator[None]:
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _lock(descriptor, folder)
         yield
-    except BlockingIOError:
-        raise InputError(f"another command is writing {folder}; wait until it has ended") from None
     finally:
         os.close(descriptor)
+
+
+def _lock(descriptor: int, folder: Path) -> None:
+    ends_at = time.monotonic() + LOCK_WAIT_S
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > ends_at:
+                raise InputError(
+                    f"another command is writing {folder}; wait until it has ended"
+                ) from None
+            time.sleep(0.02)
+        else:
+            return
 
 
 class RunFolder:
