@@ -17,6 +17,10 @@ from fumehood.report.statistics.metrics import THE_EIGHT, Metric, Unit, score_me
 from fumehood.report.text_table import TextTable
 
 INTERVALS = "In brackets: 95 % bootstrap intervals over tasks; Wilson intervals if all tasks agree."
+RECOVERY = (
+    "Recovery: share of all graded episodes in which a fault fired and the task succeeded; "
+    "the column recovered of fumehood run counts only episodes in which a fault fired."
+)
 
 
 def metrics_section(findings: Findings) -> Section:
@@ -58,7 +62,9 @@ def metric_table(findings: Findings) -> TextTable:
         )
         for agent_findings in findings.subjects
     ]
-    return TextTable("The eight metrics", header, rows, names=1 + models, note=INTERVALS)
+    return TextTable(
+        "The eight metrics", header, rows, names=1 + models, note=f"{INTERVALS} {RECOVERY}"
+    )
 
 
 def score_table(findings: Findings) -> TextTable:
