@@ -28,7 +28,8 @@ def agent() -> None:
     "--language", type=click.Choice(languages()), required=True, help="Language of the template."
 )
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-def init(language: str, folder: Path) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def init(language: str, folder: Path, as_json: bool) -> None:
     """Write an agent template into FOLDER.
 
     The template is a small working agent with a Dockerfile, a test and a task.
@@ -40,6 +41,10 @@ def init(language: str, folder: Path) -> None:
       fumehood agent check .
     """
     files = create_agent(language, folder)
+    if as_json:
+        commands = list(next_commands(language))
+        click.echo(json.dumps({"folder": str(folder), "files": list(files), "next": commands}))
+        return
     say(f"Wrote {', '.join(files)} to {folder}. Next:")
     say(f"  cd {folder}")
     for command in next_commands(language):

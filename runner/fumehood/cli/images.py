@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import click
 
 from fumehood.cli.output import say
@@ -15,7 +17,8 @@ def images() -> None:
 
 
 @images.command()
-def build() -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def build(as_json: bool) -> None:
     """Build the image of Python agents, if it is missing.
 
     `fumehood run` builds the image when it needs it. Without a registry the base image is built
@@ -25,4 +28,8 @@ def build() -> None:
     Example:
       fumehood images build
     """
-    say(build_agent_python(lambda line: say(line, err=True), Daemon()))
+    image = build_agent_python(lambda line: say(line, err=True), Daemon())
+    if as_json:
+        click.echo(json.dumps({"image": str(image)}))
+    else:
+        say(image)

@@ -48,7 +48,8 @@ def list_keys(as_json: bool) -> None:
 @keys.command()
 @click.argument("key")
 @click.argument("name")
-def add(key: str, name: str) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def add(key: str, name: str, as_json: bool) -> None:
     """Accept runs that KEY signed, and call its owner NAME.
 
     Ask the owner for the key over a channel that you trust: `fumehood keys list` prints it.
@@ -64,12 +65,16 @@ def add(key: str, name: str) -> None:
     if key == user_key().public:
         raise InputError("this is your key, which is always accepted")
     path = write_trusted_keys({**read_trusted_keys(), key: name})
-    say(f"{path}: runs that {name} signs are accepted")
+    if as_json:
+        click.echo(json.dumps({"file": str(path), "key": key, "name": name}))
+    else:
+        say(f"{path}: runs that {name} signs are accepted")
 
 
 @keys.command()
 @click.argument("key")
-def remove(key: str) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def remove(key: str, as_json: bool) -> None:
     """Accept runs of KEY no longer.
 
     KEY is a key or the name of its owner.
@@ -85,4 +90,8 @@ def remove(key: str) -> None:
     if len(kept) == len(listed):
         raise InputError(f"no listed key is {key!r}; see: fumehood keys list")
     path = write_trusted_keys(kept)
-    say(f"{path}: {len(listed) - len(kept)} removed")
+    if as_json:
+        removed = sorted(listed.keys() - kept.keys())
+        click.echo(json.dumps({"file": str(path), "removed": removed}))
+    else:
+        say(f"{path}: {len(listed) - len(kept)} removed")

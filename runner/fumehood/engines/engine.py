@@ -14,7 +14,7 @@ except /tmp. The seat's sockets are in :data:`BOX_SOCKET_DIR`. There is no netwo
 contains the variables of the image and :data:`ENVIRONMENT_NAMES`. If an engine cannot provide one
 of these, :attr:`Engine.isolation`, :attr:`Engine.unenforced` and the engine's page state it.
 
-An engine does not depend on episodes, tasks, sockets or scores. It gets a folder to mount in the
+An engine does not depend on episodes, tasks or scores. It gets a folder to mount in the
 box and a command to run. It returns the output and the exit of a box. It raises ``InfraError`` only
 for a failure of the infrastructure (a daemon that does not answer, a missing runtime).
 """

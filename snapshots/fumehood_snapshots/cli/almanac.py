@@ -8,10 +8,12 @@ import click
 
 from fumehood_snapshots.almanac.benchmark import NAME, build_almanac
 from fumehood_snapshots.cli.build import say_built
+from fumehood_snapshots.cli.showing import json_option
 
 
 @click.command()
 @click.argument("out", type=click.Path(path_type=Path), default=NAME)
-def almanac(out: Path) -> None:
+@json_option
+def almanac(out: Path, as_json: bool) -> None:
     """Build the snapshot OUT (default ./almanac): thirty documents about an invented island."""
-    say_built(out, build_almanac(out))
+    say_built(out, build_almanac(out), as_json=as_json)

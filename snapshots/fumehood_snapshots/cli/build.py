@@ -10,7 +10,7 @@ import click
 
 from fumehood_snapshots.build.options import PROFILES, Pace, profile
 from fumehood_snapshots.build.pipeline import build_snapshot
-from fumehood_snapshots.cli.showing import ShownProgress, plain
+from fumehood_snapshots.cli.showing import ShownProgress, json_option, plain, print_json
 from fumehood_snapshots.errors import SnapshotInputError
 from fumehood_snapshots.extraction.main_text import DEFAULT, EXTRACTORS
 from fumehood_snapshots.format.manifest import Manifest, read_manifest
@@ -52,6 +52,7 @@ A_PATH = click.Path(path_type=Path)
 @click.option(
     "--workers", type=click.IntRange(1, 256), help="Number of processes; default: one per core."
 )
+@json_option
 def build(
     out: Path,
     jsonl: Sequence[Path],
@@ -66,6 +67,7 @@ def build(
     licence: Sequence[str],
     note: str,
     workers: int | None,
+    as_json: bool,
 ) -> None:
     """Build the snapshot OUT from files.
 
@@ -90,15 +92,19 @@ def build(
     pace = Pace(workers=workers or os.cpu_count() or 1)
     with ShownProgress() as progress:
         manifest = build_snapshot(sources, out, options, pace, progress, extra_files)
-    say_built(out, manifest)
+    say_built(out, manifest, as_json=as_json)
 
 
-def say_built(out: Path, manifest: Manifest) -> None:
+def say_built(out: Path, manifest: Manifest, *, as_json: bool) -> None:
     """Print the result of a build."""
     counts = manifest.counts
+    digest = f"sha256:{read_manifest(out)[1]}"
+    if as_json:
+        print_json({"path": str(out), "digest": digest, "counts": counts.model_dump(mode="json")})
+        return
     documents = "1 document" if counts.documents == 1 else f"{counts.documents} documents"
     click.echo(plain(f"{out}: {documents}, {counts.terms} terms, {counts.broken} broken"))
-    click.echo(plain(f"digest sha256:{read_manifest(out)[1]}"))
+    click.echo(plain(f"digest {digest}"))
 
 
 def _names(keys: Sequence[str]) -> dict[str, str]:

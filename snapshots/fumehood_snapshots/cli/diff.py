@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from fumehood_snapshots.cli.showing import plain
-from fumehood_snapshots.comparison import compare
+from fumehood_snapshots.cli.showing import json_option, plain, print_json
+from fumehood_snapshots.comparison import Difference, compare
 from fumehood_snapshots.snapshot import open_snapshot
 
 SHOWN_MAX = 20
@@ -17,13 +18,17 @@ SHOWN_MAX = 20
 @click.argument("left", type=click.Path(path_type=Path))
 @click.argument("right", type=click.Path(path_type=Path))
 @click.option("--all", "show_all", is_flag=True, help="List every document.")
-def diff(left: Path, right: Path, show_all: bool) -> None:
+@json_option
+def diff(left: Path, right: Path, show_all: bool, as_json: bool) -> None:
     """Compare the snapshots LEFT and RIGHT; exit status 1 if they differ."""
     left_snapshot, right_snapshot = open_snapshot(left), open_snapshot(right)
     difference = compare(
         (left_snapshot.manifest, left_snapshot.documents),
         (right_snapshot.manifest, right_snapshot.documents),
     )
+    if as_json:
+        print_json(_to_json(difference))
+        raise click.exceptions.Exit(1 if difference else 0)
     for name, (before, after) in difference.settings.items():
         click.echo(plain(f"{name}: {before!r} → {after!r}"))
     changed = [f"{document.id}: {', '.join(document.parts)}" for document in difference.changed]
@@ -44,3 +49,14 @@ def diff(left: Path, right: Path, show_all: bool) -> None:
         if left_snapshot.digest == right_snapshot.digest
         else "equal in documents and settings"
     )
+
+
+def _to_json(difference: Difference) -> dict[str, Any]:
+    return {
+        "settings": {name: list(values) for name, values in difference.settings.items()},
+        "only_left": list(difference.only_left),
+        "only_right": list(difference.only_right),
+        "changed": [
+            {"id": document.id, "parts": list(document.parts)} for document in difference.changed
+        ],
+    }

@@ -9,7 +9,7 @@ import click
 
 from fumehood_snapshots.build.options import Pace
 from fumehood_snapshots.cli.build import say_built
-from fumehood_snapshots.cli.showing import ShownProgress
+from fumehood_snapshots.cli.showing import ShownProgress, json_option
 from fumehood_snapshots.pythondoc.benchmark import NAME, build_python_docs
 from fumehood_snapshots.pythondoc.source import INSTALLED
 
@@ -20,7 +20,8 @@ from fumehood_snapshots.pythondoc.source import INSTALLED
 @click.option(
     "--workers", type=click.IntRange(1, 256), help="Number of processes; default: one per core."
 )
-def python_doc(out: Path, html: Path, workers: int | None) -> None:
+@json_option
+def python_doc(out: Path, html: Path, workers: int | None, as_json: bool) -> None:
     """Build the snapshot OUT (default ./python-doc) from the package python3.11-doc, by section.
 
     Sixty questions with judgements and answers are bundled; `snapshot measure OUT --python-doc`
@@ -30,4 +31,4 @@ def python_doc(out: Path, html: Path, workers: int | None) -> None:
         manifest = build_python_docs(
             out, html, Pace(workers=workers or os.cpu_count() or 1), progress
         )
-    say_built(out, manifest)
+    say_built(out, manifest, as_json=as_json)

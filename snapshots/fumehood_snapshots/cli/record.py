@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from fumehood_snapshots.cli.showing import plain
+from fumehood_snapshots.cli.showing import json_option, plain, print_json
 from fumehood_snapshots.errors import SnapshotInputError
 from fumehood_snapshots.web.crawl import CrawlLimits, crawl
 from fumehood_snapshots.web.fetcher import LiveFetcher
@@ -42,6 +42,7 @@ SESSION = "record"
     is_flag=True,
     help="Ignore robots.txt; requires the consent of the site owners.",
 )
+@json_option
 def record(
     out: Path,
     urls: Sequence[str],
@@ -52,6 +53,7 @@ def record(
     pages_max: int,
     pause: float,
     ignore_robots: bool,
+    as_json: bool,
 ) -> None:
     """Fetch URLS and linked pages into the recording OUT.
 
@@ -78,7 +80,10 @@ def record(
         else:
             lost += 1
             click.echo(plain(f"{visit.url}: {visit.failure}"), err=True)
-    click.echo(plain(f"{out}: {kept} pages recorded, {lost} failed"))
+    if as_json:
+        print_json({"path": str(out), "recorded": kept, "failed": lost})
+    else:
+        click.echo(plain(f"{out}: {kept} pages recorded, {lost} failed"))
     if not kept:
         raise SnapshotInputError("no page was recorded; the lines above name the reasons")
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from types import TracebackType
+from typing import Any
 
 import click
 from rich.console import Console
@@ -14,6 +16,13 @@ from rich.progress import (
     TextColumn,
     TimeRemainingColumn,
 )
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON."""
+    click.echo(json.dumps(value, indent=2))
 
 
 def plain(text: object) -> str:

@@ -56,3 +56,13 @@ def test_a_command_has_an_example(name: str) -> None:
 def test_an_option_has_a_help_text(name: str) -> None:
     options = [one for one in LEAVES[name].params if isinstance(one, click.Option)]
     assert [one.name for one in options if not one.help] == []
+
+
+def test_every_command_prints_json_on_request() -> None:
+    leaves = [leaf for name in COMMANDS for leaf in _leaves(_load(name), name)]
+    without = {
+        name
+        for name, command in leaves
+        if not any("--json" in parameter.opts for parameter in command.params)
+    }
+    assert without == {"schema", "serve"}, "a schema is JSON; `serve` prints nothing and runs on"

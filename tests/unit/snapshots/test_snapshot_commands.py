@@ -191,3 +191,17 @@ def test_an_input_error_is_one_line(
 def test_a_damaged_snapshot_is_reported(animals: Path) -> None:
     flip_byte(animals / "index" / "weights.npy", -1)
     assert "index/weights.npy has changed" in _run("verify", animals, status=1).output
+
+
+def test_results_are_printed_as_json(tmp_path: Path) -> None:
+    built = json.loads(_run("almanac", tmp_path / "a", "--json").stdout)
+    assert built["counts"]["documents"] == 30
+    verified = json.loads(_run("verify", tmp_path / "a", "--json").stdout)
+    assert (verified["digest"], verified["path"]) == (built["digest"], str(tmp_path / "a"))
+    build(tmp_path / "b" / "snapshot", [*ANIMALS[1:], {"id": "yak", "text": "A yak"}])
+    differences = json.loads(
+        _run("diff", tmp_path / "a", tmp_path / "b" / "snapshot", "--json", status=1).stdout
+    )
+    assert "yak" in differences["only_right"]
+    equal = json.loads(_run("diff", tmp_path / "a", tmp_path / "a", "--json").stdout)
+    assert equal == {"settings": {}, "only_left": [], "only_right": [], "changed": []}
