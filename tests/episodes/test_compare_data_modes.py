@@ -156,7 +156,7 @@ def test_a_live_run_that_fetched_nothing_has_no_effect(
     config.write_text(yaml.safe_dump(settings))
     words = [str(place / "tasks.jsonl"), "--by", "data-mode", "--agent", "searcher"]
     words += ["--config", str(config), "--snapshot", str(place / "snapshot")]
-    with pytest.raises(InputError, match=r"all 3 pages .*\(host_not_allowed 3\).*fetch\.hosts"):
+    with pytest.raises(InputError, match=r"all 9 pages .*\(host_not_allowed 9\).*fetch\.hosts"):
         CliRunner().invoke(
             compare, [*words, "--out", str(tmp_path / "out")], catch_exceptions=False
         )
