@@ -138,6 +138,8 @@ def _resume(folder: RunFolder, setup: RunSetup, progress: Progress) -> None:
         )
     to_run = missing(setup.episodes, folder.finished_rows())
     if not to_run:
+        # A command may have been killed after its last episode, before it removed its folders.
+        reap_local(owner_is_alive)
         progress.on_start(folder.path, "", 0, len(setup.episodes))
         folder.seal()
         return
