@@ -74,8 +74,9 @@ def test_other_users_cannot_reach_the_sockets_of_the_service(pool: ServicePool) 
     assert isinstance(opened, Opened)
     folder = Path(opened.seats[0].directory)
     modes = [oct(above.stat().st_mode & 0o777) for above in folder.parents[:3]]
-    service = "0o711" if AS_ROOT else "0o700"
-    assert modes == ["0o700", service, "0o711"], "0o711: may be entered but not listed"
+    # 0o711: may be entered but not listed; 0o750: by the process of the episode only
+    episode, service = ("0o750", "0o711") if AS_ROOT else ("0o700", "0o700")
+    assert modes == [episode, service, "0o711"]
     with Session(folder / "grpc.sock") as session:
         assert session.call("list_dir", {"path": "/"})
     client.close_episode("confined", timed_out=False)

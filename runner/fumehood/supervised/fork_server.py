@@ -203,7 +203,9 @@ class ForkServer:
             "prepare": prepare,
             "folder": str(folder) if folder else None,
         }
-        self._control.send(json.dumps(settings).encode())
+        # A server that has ended already is reported when it does not become ready.
+        with suppress(BrokenPipeError, ConnectionResetError):
+            self._control.send(json.dumps(settings).encode())
         self.holds: tuple[str, ...] = ()
         """The parts of the confinement that hold on this machine, such as ``network``."""
         self._reader = Thread(target=self._read, name="fork-server", daemon=True)

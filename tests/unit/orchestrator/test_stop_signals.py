@@ -21,7 +21,8 @@ from fumehood.orchestrator.stop_signals import (
 
 @pytest.fixture(autouse=True)
 def _same_handlers() -> Iterator[None]:
-    before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
+    # A shell starts commands in the background with signals ignored, and they stay ignored.
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in STOP_SIGNALS}
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
