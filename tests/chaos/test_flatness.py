@@ -18,7 +18,7 @@ def test_nothing_of_closed_episodes_is_kept() -> None:
     assert samples[-1].episodes == EPISODES
     # Connections of the last episodes may still be closing.
     assert samples[-1].descriptors <= samples[0].descriptors + AT_ONCE
-    # The service's folder, those of the processes that are prepared for the next episodes, and those
-    # of the last episodes, which may still be closing.
+    # The folders of the service, of the processes that are prepared for the next episodes, and of
+    # the last episodes, which may still be closing.
     assert max(sample.files for sample in samples) <= 1 + SPARES + AT_ONCE
     assert samples[-1].resident_kb < 1.15 * samples[1].resident_kb
