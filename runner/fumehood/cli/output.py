@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import click
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from fumehood.core.errors import InputError, how_to_install
 from fumehood.report.safe_text import one_line
@@ -72,7 +73,10 @@ def _rich_table(table: TextTable) -> Table:
     last_number = len(table.header) - table.trailing_text
     for position, title in enumerate(table.header):
         is_text = position < table.names or position >= last_number
-        shown.add_column(one_line(title), justify="left" if is_text else "right", overflow="fold")
+        # A text is not parsed for markup, which names of agents and tasks could contain.
+        shown.add_column(
+            Text(one_line(title)), justify="left" if is_text else "right", overflow="fold"
+        )
     for row in table.rows:
-        shown.add_row(*(one_line(cell) for cell in row))
+        shown.add_row(*(Text(one_line(cell)) for cell in row))
     return shown

@@ -52,6 +52,8 @@ PLAN_FILE = "experiment.json"
 RUNS = "runs"
 OWN = "own"
 """Name of the budget level that leaves the budgets of the tasks unchanged."""
+_OF_A_CELL = ("levels", "agents", "tasks", "trials", "seed", "model", "data_mode", "budget")
+"""Settings that a run and its cell have in common; the others depend on the machine."""
 VARIED = frozenset({"suite", "tasks", "agents", "model", "data_mode", "faults", "budget", "levels"})
 """Settings of a run that the factors of an experiment decide."""
 
@@ -184,9 +186,17 @@ class Plan:
         """Return a frozen plan.
 
         Raises:
-            KeyError, TypeError, InputError: the value is not a plan.
+            KeyError, TypeError, ValueError, InputError: the value is not a plan.
         """
-        return cls(tuple(Cell(cell["name"], run_config(cell["config"])) for cell in value["cells"]))
+        cells = tuple(Cell(cell["name"], run_config(cell["config"])) for cell in value["cells"])
+        names = {cell.name for cell in cells}
+        levels = {json.dumps(cell.levels, sort_keys=True) for cell in cells}
+        if not cells or len(names) < len(cells) or len(levels) < len(cells):
+            raise ValueError("a plan has cells with different names and different levels")
+        for name in names:
+            if name in {"", ".", ".."} or "/" in name:
+                raise ValueError("the name of a cell is the name of one folder")
+        return cls(cells)
 
 
 def read_experiment(path: Path) -> ExperimentConfig:
@@ -263,10 +273,36 @@ def is_experiment(folder: Path) -> bool:
 
 
 def runs_in(folder: Path) -> list[Path]:
-    """Return the run folders of an experiment; for another folder, that folder."""
+    """Return the run folders of an experiment; for another folder, that folder.
+
+    Raises:
+        InputError: the plan cannot be read, the folder has a run that the plan does not name, or a
+            run is not that of its cell.
+    """
     if not is_experiment(folder):
         return [folder]
-    return [folder / RUNS / cell.name for cell in frozen_plan(folder).cells]
+    cells = {cell.name: cell for cell in frozen_plan(folder).cells}
+    runs = folder / RUNS
+    names = {path.name for path in runs.iterdir()} if runs.is_dir() else set[str]()
+    for name in sorted(names):
+        if name not in cells:
+            raise InputError(
+                f"{runs / name}: is not in the plan {folder / PLAN_FILE}: move it away"
+            )
+        _require_planned(runs / name, cells[name])
+    return [runs / name for name in cells]
+
+
+def _require_planned(path: Path, cell: Cell) -> None:
+    try:
+        config = json.loads(read_plain(path / "run.json"))["config"]
+        own = run_config(config)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, InputError):
+        return  # The reader of the run states what is wrong.
+    different = [name for name in _OF_A_CELL if getattr(own, name) != getattr(cell.config, name)]
+    if different or path.is_symlink():
+        why = f"differs in: {', '.join(different)}" if different else "is a link"
+        raise InputError(f"{path}: is not the run that the plan names; it {why}")
 
 
 def frozen_plan(folder: Path) -> Plan:

@@ -259,8 +259,10 @@ def budget_table(experiment: Experiment) -> TextTable:
 
 
 def _calls_of(subject: Subject) -> int | None:
-    calls = subject.run.budget.get("calls")
-    return calls if isinstance(calls, int) else None
+    """Return the bound of calls; None if there is none, or if another bound is changed, too."""
+    changes = {name: bound for name, bound in subject.run.budget.items() if bound is not None}
+    calls = changes.pop("calls", None)
+    return calls if isinstance(calls, int) and not changes else None
 
 
 def _within(calls: int) -> Metric:

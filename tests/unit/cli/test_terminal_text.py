@@ -15,7 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fumehood.cli.output import print_tables
 from fumehood.report.safe_text import one_line, safe
+from fumehood.report.text_table import TextTable
 from fumehood_snapshots.cli.showing import plain
 from tests.architecture.project import ROOT
 from tests.parts.memory_runs import builtin, play_run
@@ -128,3 +130,10 @@ def test_the_terminal_of_these_tests_would_get_them(tmp_path: Path) -> None:
     os.close(master)
     assert "\x1b]0;title" in shown
     assert "\u202e" in shown
+
+
+def test_a_cell_of_a_table_is_shown_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    names = ("[/]", "a[b]c", "[bold red]x[/bold red]", ":smile:")
+    print_tables(TextTable("", ("Agent",), [(name,) for name in names]))
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in names)

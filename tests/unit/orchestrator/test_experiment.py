@@ -175,3 +175,32 @@ def test_a_damaged_plan_is_named(tmp_path: Path, content: str) -> None:
 def test_a_frozen_plan_is_the_plan() -> None:
     own = plan(**{**FULL, "models": ["m1", "m2"]})
     assert Plan.from_json(json.loads(json.dumps(own.to_json()))) == own
+
+
+def test_a_run_that_is_not_that_of_its_cell_is_refused(tmp_path: Path) -> None:
+    folder, planned = tmp_path / "e", plan(budgets=["own", {"calls": 1}])
+    first, second = planned.cells
+    for cell in planned.cells:
+        (folder / "runs" / cell.name).mkdir(parents=True)
+        config = {"config": cell.config.model_dump(mode="json")}
+        (folder / "runs" / cell.name / "run.json").write_text(json.dumps(config))
+    (folder / "experiment.json").write_text(json.dumps(planned.to_json()))
+    assert runs_in(folder) == [folder / "runs" / cell.name for cell in planned.cells]
+    own = (folder / "runs" / first.name / "run.json").read_text()
+    (folder / "runs" / second.name / "run.json").write_text(own)
+    with pytest.raises(InputError, match=r"not the run that the plan names.*levels, budget"):
+        runs_in(folder)
+    shorter = Plan((first,))
+    (folder / "experiment.json").write_text(json.dumps(shorter.to_json()))
+    with pytest.raises(InputError, match=f"{second.name}: is not in the plan"):
+        runs_in(folder)
+
+
+@pytest.mark.parametrize("names", [["../escaped", "b"], ["..", "b"], ["a", "a"], []])
+def test_a_plan_names_different_folders_below_its_runs(tmp_path: Path, names: list[str]) -> None:
+    value = plan(budgets=["own", {"calls": 1}]).to_json()
+    cells: Any = value["cells"]
+    value["cells"] = [{**cell, "name": name} for cell, name in zip(cells, names, strict=False)]
+    (tmp_path / "experiment.json").write_text(json.dumps(value))
+    with pytest.raises(InputError, match="is not a readable plan of an experiment"):
+        frozen_plan(tmp_path)

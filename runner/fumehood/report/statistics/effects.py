@@ -30,6 +30,8 @@ from fumehood.report.statistics.intervals import Interval
 from fumehood.report.statistics.metrics import Metric, Unit
 
 EVERY_SUITE = "all suites"
+SOME_SUITES = "suites with pairs"
+"""The mean over the suites that have pairs, if others have none."""
 
 
 class Test(Enum):
@@ -241,7 +243,8 @@ def _effects(
     by_suite = differences(observed, factors, baseline, level)
     scopes = {suite: [suite] for suite in by_suite}
     if len(by_suite) > 1:
-        scopes = {EVERY_SUITE: list(by_suite), **scopes}
+        is_complete = by_suite.keys() == {one.suite for one in observed}
+        scopes = {EVERY_SUITE if is_complete else SOME_SUITES: list(by_suite), **scopes}
     return [
         _effect(metric, scope, factors, baseline, level, [by_suite[name] for name in names])
         for scope, names in scopes.items()
