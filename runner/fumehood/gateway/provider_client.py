@@ -216,6 +216,8 @@ class ProviderClient:
         self._checker = HealthChecker(settings, self._client)
         self._active = Counter[str]()
         """By episode: its requests, without those that wait for a check."""
+        self._begun = Counter[str]()
+        """By episode with active requests: the requests that began since the first of them."""
         self._rested = asyncio.Condition()
 
     @asynccontextmanager
@@ -231,6 +233,7 @@ class ProviderClient:
             RequestFailed: the provider does not answer this request.
         """
         self._active[request.episode] += 1
+        self._begun[request.episode] += 1
         try:
             started = await self._until_answered(request, waits)
             try:
@@ -284,11 +287,12 @@ class ProviderClient:
             raise ProviderFailed(reason, started.check)
 
     async def _check(self, request: ProviderRequest) -> HealthCheck:
-        """Check the provider. Repeat a failed check when the episode has no other request, because
-        other requests may overload the provider."""
-        check = await self._checker.check(request.provider, request.path, request.model)
+        """Check the provider. If the episode had other requests meanwhile, repeat a failed check when
+        they have ended, because they may overload the provider."""
         episode = request.episode
-        if not check.failed or self._active[episode] == 1:
+        was_alone, begun = self._active[episode] == 1, self._begun[episode]
+        check = await self._checker.check(request.provider, request.path, request.model)
+        if not check.failed or (was_alone and self._begun[episode] == begun):
             return check
         await self._rest(episode)
         try:
@@ -302,7 +306,7 @@ class ProviderClient:
         """Count one active request less."""
         self._active[episode] -= 1
         if not self._active[episode]:
-            del self._active[episode]
+            del self._active[episode], self._begun[episode]
         async with self._rested:
             self._rested.notify_all()
 
