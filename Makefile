@@ -4,7 +4,6 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := menu
 PACKAGES := runner/fumehood snapshots/fumehood_snapshots agent_sdk/python/fumehood_agent tests \
 	docs/adding/examples
-TESTS := .venv/bin/python -m pytest --numprocesses 4 --dist worksteal
 
 .PHONY: menu
 menu: ## list the targets
@@ -36,15 +35,16 @@ demo: setup bubblewrap ## run three agents on the sample suite and print the res
 
 .PHONY: test
 test: setup-dev bubblewrap ## run the tests that finish within five minutes; skip absent engines
-	@$(TESTS)
+	@scripts/run-tests
 
 .PHONY: test-all
 test-all: test ## run the tests, then the slow ones: all languages and engines, chaos
-	@$(TESTS) --all -m slow
+	@scripts/run-tests --all -m slow
 
 .PHONY: test-fast
 test-fast: setup-dev ## run the tests that need no box, and stop at the first failure
-	@$(TESTS) -x -m 'not docker and not bubblewrap and not image'
+	@.venv/bin/python -m pytest --numprocesses 4 --dist worksteal -x \
+		-m 'not docker and not bubblewrap and not image'
 
 .PHONY: lint
 lint: setup-dev ## check style, spelling, retired words and import contracts

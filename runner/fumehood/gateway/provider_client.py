@@ -287,8 +287,8 @@ class ProviderClient:
             raise ProviderFailed(reason, started.check)
 
     async def _check(self, request: ProviderRequest) -> HealthCheck:
-        """Check the provider. If the episode had other requests meanwhile, repeat a failed check when
-        they have ended, because they may overload the provider."""
+        """Check the provider. Repeat a failed check after the other requests that the episode had
+        meanwhile, because they may overload the provider."""
         episode = request.episode
         was_alone, begun = self._active[episode] == 1, self._begun[episode]
         check = await self._checker.check(request.provider, request.path, request.model)
