@@ -1,7 +1,5 @@
 """Episodes in boxes, against a bare loop of containers at the same concurrency."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -29,9 +27,7 @@ BARE_COMMANDS = {
 def episodes_in_boxes(engine: Engine, case: Case) -> Iterator[Figure]:
     """Yield how many episodes a second go in boxes, as a ratio to bare containers.
 
-    Args:
-        engine: docker.
-        case: any task; the agent submits at once, so that boxes are what is measured.
+    The agent submits at once, so that boxes are what is measured.
     """
     image = engine.prepare(AgentSource(AgentKind.BUILTIN, "noop"))
     plan = BoxPlan(engine=engine, image=image, limits=Limits(), labels=owner_labels("bench"))

@@ -36,8 +36,7 @@ _Call = Callable[[], object]
 def interface_latency(case: Case) -> Iterator[Figure]:
     """Yield the latency of HTTP and MCP calls against unary gRPC, and of the model gateway.
 
-    Args:
-        case: a task of the crud world whose budget admits the calls.
+    The case is a task of the crud world whose budget admits the calls.
     """
     spec = PlannedEpisode("bench", case, 0, 0).to_spec(TIMEOUT_MS)
     with ExitStack() as stack:

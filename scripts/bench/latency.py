@@ -1,7 +1,5 @@
 """A tool call from inside the box, against a bare gRPC echo and against ``docker exec``."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
@@ -41,9 +39,7 @@ BOX_TIMEOUT_MS = 120_000
 def call_latency(engine: Engine, case: Case) -> Iterator[Figure]:
     """Yield the ratios of a tool call to an echo of the same bytes, both made from one box in turn.
 
-    Args:
-        engine: makes the box.
-        case: a task of the crud world whose budget admits the calls.
+    The case is a task of the crud world whose budget admits the calls.
     """
     times = _probe(engine, case)
     for kind, goal in (("unary", UNARY_MAX), ("stream", STREAM_MAX)):

@@ -1,7 +1,5 @@
 """What the process of an episode costs: processor time, memory and threads."""
 
-from __future__ import annotations
-
 import os
 import socket
 import struct

@@ -1,7 +1,5 @@
 """What the benchmarks play."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

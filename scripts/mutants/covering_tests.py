@@ -42,11 +42,7 @@ class CoveringTests:
     """Finds the tests of a line."""
 
     def __init__(self, tree: Path) -> None:
-        """Begin without a measurement.
-
-        Args:
-            tree: a copy of the checkout.
-        """
+        """Begin without a measurement."""
         self._tree = tree
         self._seconds: dict[str, float] = {}
         self._setup: defaultdict[str, float] = defaultdict(float)
@@ -56,12 +52,7 @@ class CoveringTests:
 
     @classmethod
     def measured(cls, tree: Path, folder: Path) -> CoveringTests:
-        """Measure, folder by folder, and use the measurements of folders that did not change.
-
-        Args:
-            tree: a copy of the checkout.
-            folder: for the measurements.
-        """
+        """Measure a copy of the checkout, unless a folder's measurement is up to date."""
         folder.mkdir(parents=True, exist_ok=True)
         covering = cls(tree)
         for tests in _test_folders(tree):
@@ -95,10 +86,6 @@ class CoveringTests:
 
         A line that runs only when its module is imported has the tests of the whole file, and more
         time, because few of them depend on it.
-
-        Args:
-            file: relative to the checkout.
-            line: its number.
         """
         stem = Path(file).stem
         names = self._lines.get(f"{file}:{line}") or self._files[file]

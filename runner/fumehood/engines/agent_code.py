@@ -1,7 +1,5 @@
 """Finds a user's agent code and builds the command that runs it, the same on every engine."""
 
-from __future__ import annotations
-
 import ast
 import difflib
 import os
@@ -33,11 +31,8 @@ def sdk_command(source: AgentSource) -> tuple[str, ...]:
 def agent_mounts(source: AgentSource, *, as_other_user: bool) -> tuple[Mount, ...]:
     """Return the mount of the file or package of ``source``; none for a built-in agent.
 
-    Neighbouring files are not mounted: the current folder may hold answers and earlier runs.
-
-    Args:
-        source: the agent.
-        as_other_user: the box runs as another user, so the file must be readable for all.
+    Neighbouring files are not mounted: the current folder may hold answers and earlier runs. With
+    ``as_other_user`` the file must be readable for all.
 
     Raises:
         InputError: the current folder has no such module, the module does not define the name, it

@@ -5,8 +5,6 @@ the page cache, by link counts. A box therefore gets copies. A copy also hides t
 original in /proc/self/mountinfo.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os
@@ -32,11 +30,7 @@ class BoxFiles:
     """The private files of one box, in a folder of this user that is removed with the box."""
 
     def __init__(self, labels: Mapping[str, str]) -> None:
-        """Make nothing yet.
-
-        Args:
-            labels: name the owner of the folder.
-        """
+        """Make nothing yet; ``labels`` name the owner."""
         self._labels = labels
         self._records = FolderRecords()
         self._folder: Path | None = None
@@ -123,13 +117,9 @@ def _special_files(folder: str, names: list[str]) -> set[str]:
 
 
 def give_sockets(folder: Path, user: int) -> None:
-    """Let only one user connect to the sockets in a folder. Needs root.
+    """Let only ``user`` connect to the sockets in the folder of a seat. Needs root.
 
     The service that made the folder parses messages of agents, so links are not followed.
-
-    Args:
-        folder: of a seat.
-        user: of its box.
 
     Raises:
         InfraError: a socket cannot be changed.
@@ -162,11 +152,7 @@ class HeldByBox:
     """What one box holds on the host until it is gone: a user and files."""
 
     def __init__(self, labels: Mapping[str, str]) -> None:
-        """Hold nothing yet.
-
-        Args:
-            labels: name the owner; empty for this process.
-        """
+        """Hold nothing yet; ``labels`` name the owner, empty ones this process."""
         self.labels = dict(labels) or owner_labels("")
         self.files = BoxFiles(self.labels)
         self._users = BoxUsers()
@@ -200,10 +186,6 @@ class HeldByBox:
 
 
 def users_with(users: bytes, user: int) -> bytes:
-    """Return the content of /etc/passwd with a user of a box, so that programs find its name.
-
-    Args:
-        users: the content without it.
-        user: user and group.
-    """
+    """Return ``users``, the content of /etc/passwd, with a box's user, whose name programs then
+    find."""
     return users.rstrip(b"\n") + b"\nbox:x:%d:%d::/tmp:/sbin/nologin\n" % (user, user)

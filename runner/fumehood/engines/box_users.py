@@ -7,8 +7,6 @@ A reservation is a record of its owner, like that of a folder. All runs of a use
 share the folder of the records, and change it under a lock, so no two boxes have the same user.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os
@@ -32,12 +30,7 @@ class BoxUsers:
     """The reserved users of boxes. Safe to use from several threads and processes."""
 
     def __init__(self, folder: Path | None = None, users: range = BOX_UIDS) -> None:
-        """Set the location, without side effects.
-
-        Args:
-            folder: of the records; None for the one that all runs of this user share.
-            users: to choose from.
-        """
+        """Set the folder of the records, by default the one that all runs of this user share."""
         self._given = folder
         self._users = users
 
@@ -71,9 +64,7 @@ class BoxUsers:
     def reap(self, is_owned: OwnerCheck, is_gone: Callable[[int], bool] = lambda user: True) -> int:
         """Release the users without an owner of which no process runs, and return their number.
 
-        Args:
-            is_owned: judges the labels of a reservation.
-            is_gone: removes what is named after a user, and returns whether that succeeded.
+        ``is_gone`` removes what is named after a user, and returns whether that succeeded.
         """
         if not os.path.lexists(self._folder):
             return 0

@@ -19,8 +19,6 @@ box and a command to run. It returns the output and the exit of a box. It raises
 for a failure of the infrastructure (a daemon that does not answer, a missing runtime).
 """
 
-from __future__ import annotations
-
 import platform
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -194,7 +192,6 @@ class Box(Protocol):
     @property
     def name(self) -> str:
         """The engine's name for the box, for logs and messages."""
-        ...
 
     def host_pid(self) -> int | None:
         """Return the host's process ID of one process of the box, for measurements; None if there
@@ -209,7 +206,6 @@ class Box(Protocol):
         Raises:
             InfraError: the engine does not answer.
         """
-        ...
 
     def kill(self) -> None:
         """Stop everything in the box at once; has no effect on a stopped or closed box."""
@@ -223,7 +219,6 @@ class Box(Protocol):
         Raises:
             InfraError: the box cannot be removed. A later run tries again.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +293,6 @@ class OwnerCheck(Protocol):
 
     def __call__(self, labels: dict[str, str], /) -> bool:
         """Return True if the owner is alive or cannot be judged from this machine."""
-        ...
 
 
 class Engine(Protocol):
@@ -310,26 +304,21 @@ class Engine(Protocol):
     @property
     def name(self) -> str:
         """The name in the registry of engines."""
-        ...
 
     @property
     def isolation(self) -> Isolation:
         """The isolation of its boxes; never more than is known."""
-        ...
 
     @property
     def unenforced(self) -> tuple[str, ...]:
         """Fields of :class:`Limits` that a box can exceed, or that hold only for each process."""
-        ...
 
     @property
     def has_runtimes(self) -> bool:
         """Whether the engine honours ``EngineOptions.runtime``."""
-        ...
 
     def check(self) -> Readiness:
         """Return whether boxes can be started here; never raises."""
-        ...
 
     def isolation_facts(self) -> IsolationFacts:
         """Return what separates its boxes from the host; never more than is known.
@@ -337,11 +326,9 @@ class Engine(Protocol):
         Raises:
             InfraError: the engine does not answer.
         """
-        ...
 
     def sandboxed_runtimes(self) -> tuple[str, ...]:
         """Return the names of the registered runtimes that bring their own kernel; never raises."""
-        ...
 
     def prepare(self, source: AgentSource) -> Image:
         """Make everything ready that boxes of this agent need.
@@ -350,7 +337,6 @@ class Engine(Protocol):
             InputError: the agent cannot be found, built or trusted on this engine.
             InfraError: the engine does not answer.
         """
-        ...
 
     def start(self, spec: BoxSpec) -> Box:
         """Start one box; return when the agent's process runs or has already ended.
@@ -359,20 +345,15 @@ class Engine(Protocol):
             InputError: the image has no such command.
             InfraError: the engine cannot start it.
         """
-        ...
 
     def orphans(self, is_owned: OwnerCheck, *, images: bool = False) -> Iterable[Orphan]:
-        """Return the resources that earlier commands left behind.
-
-        Args:
-            is_owned: judges the labels of a resource.
-            images: include images whose sources have changed.
+        """Return what earlier commands left behind; with ``images`` also images whose sources
+        changed.
 
         Raises:
             InputError: the engine cannot be used here.
             InfraError: the engine does not answer.
         """
-        ...
 
     def remove(self, orphan: Orphan) -> bool:
         """Remove an orphan; return False if it is an image in use, which is kept.
@@ -380,7 +361,6 @@ class Engine(Protocol):
         Raises:
             InfraError: the engine does not answer.
         """
-        ...
 
     def close(self) -> None:
         """Release threads and connections; every box must have been closed before."""

@@ -64,11 +64,7 @@ class Machine:
             engine.close()
 
     def orphans(self, *, images: bool) -> Iterator[Orphan]:
-        """Yield every orphan once.
-
-        Args:
-            images: include images whose sources have changed.
-        """
+        """Yield every orphan once; with ``images`` also images whose sources have changed."""
         seen: set[Orphan] = set()
         for name, engine in self._engines.items():
             try:

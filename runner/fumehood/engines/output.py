@@ -5,8 +5,6 @@ read and counted, and the middle is dropped. The first lines show what the agent
 it failed.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import selectors
@@ -115,12 +113,7 @@ class FrameReader:
     _STDERR = 2
 
     def __init__(self, stream: socket.socket, limit_bytes: int) -> None:
-        """Start reading.
-
-        Args:
-            stream: owned by the reader.
-            limit_bytes: kept of standard output and of standard error, each.
-        """
+        """Start reading; the reader owns the stream, and keeps ``limit_bytes`` of each output."""
         self._stream = stream
         self._stdout = CappedOutput(limit_bytes)
         self._stderr = CappedOutput(limit_bytes)

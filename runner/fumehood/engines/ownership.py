@@ -8,8 +8,6 @@ The start time is read from /proc in clock ticks since boot. It must not depend 
 (as ``psutil.create_time`` does), which can be set while boxes run.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -29,11 +27,7 @@ _FIELDS_BEFORE_STATE = 2
 
 
 def owner_labels(run_id: str) -> dict[str, str]:
-    """Return the labels of resources of this process.
-
-    Args:
-        run_id: the run that they belong to; any text.
-    """
+    """Return the labels of resources of this process that belong to a run."""
     return {
         RUN: run_id,
         OWNER_PID: str(os.getpid()),

@@ -6,8 +6,6 @@ folder's record is written before the folder is made and removed after it, so no
 without a record. Names of folders are random, so an old record never refers to a newer folder.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -50,11 +48,7 @@ class SessionRecords:
     """A folder of records of sessions."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        """Set the location, without side effects.
-
-        Args:
-            folder: of the records; None for this user's default.
-        """
+        """Set the folder of the records, by default this user's, without side effects."""
         self._given = folder
 
     @cached_property
@@ -171,12 +165,7 @@ class FolderRecords:
     """Records of folders, one file each. Each folder holds a marker of this project."""
 
     def __init__(self, notes: Path | None = None, below: Path | None = None) -> None:
-        """Set the locations, without side effects.
-
-        Args:
-            notes: folder of the records; None for this user's default.
-            below: parent of the folders; None for this user's state folder.
-        """
+        """Set the folder of the records and the parent of the folders, by default this user's."""
         self._given_notes, self._given_below = notes, below
 
     @cached_property

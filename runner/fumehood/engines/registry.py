@@ -1,7 +1,5 @@
 """The registry of engines, and the choice of one."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,7 +13,6 @@ class EngineFactory(Protocol):
 
     def __call__(self, options: EngineOptions | None = None, /) -> Engine:
         """Construct the engine, without side effects."""
-        ...
 
 
 ENGINES: Registry[EngineFactory] = Registry(
@@ -48,10 +45,6 @@ def choose_engine(name: str, options: EngineOptions | None = None) -> ChosenEngi
     ready.
 
     Where neither is ready, ``"auto"`` takes the inline engine if every agent is a built-in one.
-
-    Args:
-        name: an engine of the registry, or ``"auto"``.
-        options: the user's options.
 
     Raises:
         InputError: the engine does not exist, does not honour the options, or is not ready.

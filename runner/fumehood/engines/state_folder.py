@@ -9,8 +9,6 @@ root /var/lib, and memory, for a user without a writable home.
 Source: XDG Base Directory Specification 0.8; Filesystem Hierarchy Standard 3.0, sections 3.15, 5.8.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Iterator
@@ -27,10 +25,7 @@ _RUN, _STATE, _MEMORY = Path("/run"), Path("/var/lib"), Path("/dev/shm")
 
 
 def state_folder(kind: str) -> Path:
-    """Return the folder of this user's records of ``kind``, which may not exist yet.
-
-    Args:
-        kind: one word, such as ``sessions``.
+    """Return the folder of this user's records of a kind, such as ``sessions``; it may not exist.
 
     Raises:
         InfraError: no place is usable.
@@ -41,9 +36,6 @@ def state_folder(kind: str) -> Path:
 def machine_folder(kind: str) -> Path:
     """Return the folder of the records of ``kind`` that all processes of this user share, in every
     environment.
-
-    Args:
-        kind: one word, such as ``users``.
 
     Raises:
         InfraError: no place is usable.

@@ -1,7 +1,5 @@
 """The harness modes, and the imports that a service needs before it is confined."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
@@ -25,7 +23,6 @@ class HarnessMode(Protocol):
         Raises:
             SpecError: a field of ``spec`` is invalid.
         """
-        ...
 
 
 HARNESS_MODES: Registry[Callable[[], HarnessMode]] = Registry(
@@ -45,10 +42,6 @@ def load_libraries(worlds: Iterable[str]) -> None:
 
 def runs_confined(world: str, data_source: DataSource | None = None) -> bool:
     """Return whether an episode needs neither the network nor another process.
-
-    Args:
-        world: its name.
-        data_source: of the run; None for none.
 
     Raises:
         InputError: there is no such world.

@@ -4,8 +4,6 @@ A baseline is kept for one frozen suite and one version of the code. A probe res
 engine as it describes itself and for one kernel.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import platform
@@ -65,12 +63,7 @@ def keep_probe(engine: str, detail: str, result: Mapping[str, Json]) -> Path:
 
 
 def last_probe(engine: str, detail: str) -> JsonObject | None:
-    """Return the result of the last probe of an engine; None if there is none.
-
-    Args:
-        engine: name of the engine.
-        detail: the engine's description of itself now.
-    """
+    """Return the last result for an engine that describes itself so; None if there is none."""
     return _read(_probe_file(engine, detail), PROBE_FORMAT)
 
 

@@ -8,8 +8,6 @@
 A cassette belongs to the plan of its run: exchanges are found by the name of their episode.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import asdict

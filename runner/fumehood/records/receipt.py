@@ -5,8 +5,6 @@ is the run, or one row of it. Sources: the in-toto Attestation Framework and the
 version 1.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import json
@@ -103,10 +101,6 @@ def sign_receipt(statement: JsonObject, key: SigningKey) -> str:
 
 def read_receipt(path: Path, trust: Trust) -> Receipt:
     """Return a receipt after checking its signature and, of a receipt of a row, its proof.
-
-    Args:
-        path: of the file.
-        trust: keys that the reader accepts.
 
     Raises:
         InputError: the file is no receipt, was changed, or was signed with an unknown key.

@@ -285,10 +285,6 @@ class RunFolder:
         cost more than the episode: a power cut may tear it, and :meth:`finished_rows` then omits
         its episode.
 
-        Args:
-            name: of the episode.
-            records: the complete trace.
-
         Raises:
             InfraError: the trace cannot be written; no part of it is stored.
         """
@@ -362,12 +358,7 @@ def _is_partial(path: Path) -> bool:
 
 
 def _record_line(record: Record, isolation: str | None = None) -> str:
-    """Return the line of a record, as one JSON object.
-
-    Args:
-        record: of a verified chain, so its event is ASCII on one line.
-        isolation: added to the object if given.
-    """
+    """Return the line of a verified record, one JSON object, with the isolation if it is given."""
     extra = "" if isolation is None else f'"isolation":{canonical_json(isolation)},'
     return (
         f'{{"duration_us":{record.duration_us},"event":{record.event_json},"hash":"{record.hash}",'
@@ -376,11 +367,7 @@ def _record_line(record: Record, isolation: str | None = None) -> str:
 
 
 def parse_trace(path: Path, content: bytes) -> list[Record]:
-    """Return the records of a trace.
-
-    Args:
-        path: of the trace, for messages.
-        content: of the file.
+    """Return the records of a trace with this content; the path is for messages.
 
     Raises:
         InputError: it is not a trace.

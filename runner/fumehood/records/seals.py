@@ -142,11 +142,7 @@ class Sealing:
         self._after = digest_bytes(line)
 
     def seal_plan(self, plan_digests: Sequence[str]) -> None:
-        """Seal the plan, before any episode runs.
-
-        Args:
-            plan_digests: SHA-256 of each of ``PLAN_FILES``.
-        """
+        """Seal the SHA-256 of each of ``PLAN_FILES``, before any episode runs."""
         files = (SealedFile(*item) for item in zip(PLAN_FILES, plan_digests, strict=True))
         self._write(files=tuple(files), episodes=self._episodes({}))
 
@@ -165,11 +161,7 @@ class Sealing:
                 )
 
     def seal_run(self, row_digests: Mapping[EpisodeName, str]) -> None:
-        """Seal the run if every episode has its row; otherwise do nothing.
-
-        Args:
-            row_digests: SHA-256 of the line of each episode that has a row.
-        """
+        """Seal the run if every episode has a row, whose digest is given; otherwise do nothing."""
         if not all(row_digests.get(name) for name in self._signing.episodes):
             return
         # After a power cut, a sealed run must not look as if its traces had been changed.

@@ -103,11 +103,7 @@ class SealedRow:
 
 
 def verify(path: Path, key: str | None = None) -> Verification:
-    """Compare a run folder with its seals.
-
-    Args:
-        path: of the run folder.
-        key: expected public key of the signer, 64 hex digits; None accepts any key.
+    """Compare a run folder with its seals, and its signer's public key with ``key`` if it is given.
 
     Raises:
         InputError: the path is not a run folder, or the run was never signed.

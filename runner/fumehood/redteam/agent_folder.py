@@ -1,7 +1,5 @@
 """Prepares the agents of the corpus as files that a box can run, and compiles those in C."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -24,12 +22,7 @@ class AgentFolder:
     """Why the agents in C are missing; empty if they are present."""
 
     def command(self, file: str, image: Image) -> tuple[str, ...] | None:
-        """Return the command of an agent, or None if it is missing.
-
-        Args:
-            file: ``Attack.file``.
-            image: the image that it will run in.
-        """
+        """Return the command of the agent ``Attack.file`` in an image, or None if it is missing."""
         path = Path(file)
         inside = f"{AGENT_FOLDER}/{path.stem if path.suffix == '.c' else file}"
         match path.suffix:

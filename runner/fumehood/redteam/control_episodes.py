@@ -4,12 +4,9 @@ The working episode shows whether an attack disturbs others. No event may appear
 episode.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
-from types import TracebackType
 from typing import Self
 
 import structlog
@@ -40,14 +37,9 @@ class ControlEpisodes:
         self._victim.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._victim is not None:
-            self._victim.__exit__(kind, error, trace)
+            self._victim.__exit__()
         for episode in (self._silent, self._working):
             episode.close()
 

@@ -4,8 +4,6 @@ Standard input is the answer. The argument ``careless`` judges it with the patte
 judge instead, in which two neighbouring parts match the same character.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import resource
@@ -24,12 +22,7 @@ _CARELESS = re.compile(r"^\W*exact answer\W*:\s*(.+)$", re.IGNORECASE | re.MULTI
 
 
 def judging_breaches(attempt: Attempt, *, careless: bool) -> Iterator[str]:
-    """Yield how an attempt's answer stops its judge.
-
-    Args:
-        attempt: the attempt, with an answer in its trace.
-        careless: judge with a careless pattern.
-    """
+    """Yield how an attempt's answer stops its judge, or a judge with a careless pattern."""
     command = [sys.executable, "-P", "-m", "fumehood.redteam.judged_answer"]
     try:
         subprocess.run(

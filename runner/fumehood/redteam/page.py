@@ -1,7 +1,5 @@
 """Writes the table of attacks and engines into a Markdown page."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from fumehood.core.errors import InputError
@@ -30,11 +28,7 @@ def attack_cells(attack: Attack) -> tuple[str, ...]:
 
 
 def attack_table(verdicts: Mapping[str, Sequence[Verdict]]) -> str:
-    """Return the table, with a list of details of the results.
-
-    Args:
-        verdicts: by engine, each in the same order of attacks.
-    """
+    """Return the table, with details of the results; each engine has the same order of attacks."""
     engines = list(verdicts)
     attacks = [verdict.attack for verdict in verdicts[engines[0]]]
     lines = [
@@ -71,11 +65,7 @@ def _notes(verdicts: Mapping[str, Sequence[Verdict]]) -> list[str]:
 
 
 def interference_table(verdicts: Mapping[str, Sequence[Verdict]]) -> str:
-    """Return the latency of a neighbour's calls beside each attack, p50/p99 in milliseconds.
-
-    Args:
-        verdicts: by engine, each in the same order of attacks.
-    """
+    """Return the latency of a neighbour's calls beside each attack, p50/p99 in milliseconds."""
     engines = list(verdicts)
     columns = [f"{engine}, {protocol}" for engine in engines for protocol in PROTOCOLS]
     lines = [_row("attack", *columns), _row(*["---"] * (1 + len(columns)))]

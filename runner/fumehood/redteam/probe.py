@@ -5,8 +5,6 @@ A success that an agent reports counts as a breach. A reported failure does not 
 then depends on observations from outside. See ``docs/containment.md``.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import re
@@ -18,7 +16,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
@@ -161,12 +158,7 @@ class Probe:
         self._worker = self._pool.workers()[0]
         self._controls = self._service.enter_context(ControlEpisodes(self._worker.client))
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._resources_to_close.close()
 
     @property

@@ -1,7 +1,5 @@
 """A scripted provider of models that obeys every request, and the search for forbidden requests."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator
@@ -78,9 +76,7 @@ class ObedientProvider:
 def breaches_of(asked: list[AskedOfModel], *, voids: bool) -> Iterator[str]:
     """Yield the forbidden parts of requests that reached a provider.
 
-    Args:
-        asked: the requests.
-        voids: whether an attempt is void as soon as a provider fails a request.
+    With ``voids`` an attempt is void as soon as a provider fails a request.
     """
     for request in asked:
         for breach in dict.fromkeys(_forbidden_parts(request)):

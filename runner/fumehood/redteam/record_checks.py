@@ -1,8 +1,6 @@
 """Writes an attack's records as a run, reads them with the commands, and checks what the commands
 print."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -37,12 +35,7 @@ _BAD_INPUT = 2
 
 
 def record_breaches(spec: EpisodeSpec, attempt: Attempt) -> Iterator[str]:
-    """Yield how the records misled a reader.
-
-    Args:
-        spec: the episode, which ends with a submission.
-        attempt: the result of the episode.
-    """
+    """Yield how the records misled a reader."""
     case = _case_of(spec)
     scored = score_attempt(case, attempt.records, attempt.exit, attempt.infra)
     with tempfile.TemporaryDirectory() as folder:

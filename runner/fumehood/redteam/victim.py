@@ -1,14 +1,11 @@
 """A victim: a client that calls a service over gRPC and HTTP, and measures how long calls take."""
 
-from __future__ import annotations
-
 import socket
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Lock, Thread
-from types import TracebackType
 from typing import Self
 
 from fumehood_agent.errors import FumehoodError
@@ -34,11 +31,7 @@ class Victim:
     """Calls a service from two threads while it is open. A context manager."""
 
     def __init__(self, socket_dir: Path) -> None:
-        """Create the victim.
-
-        Args:
-            socket_dir: folder of ``grpc.sock`` and ``http.sock``.
-        """
+        """Create the victim; the folder holds ``grpc.sock`` and ``http.sock``."""
         self._socket_dir = socket_dir
         self._lock = Lock()
         self._calls_ms = _no_calls()
@@ -55,12 +48,7 @@ class Victim:
             thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop.set()
         for thread in self._threads:
             thread.join(2 * ANSWER_TIMEOUT_S)
@@ -141,12 +129,7 @@ def _no_calls() -> dict[str, list[float]]:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """Return the nearest-rank percentile of values; 0 for none.
-
-    Args:
-        values: in any order.
-        share: from 0 to 1.
-    """
+    """Return the nearest-rank percentile of values for a share from 0 to 1; 0 for none."""
     if not values:
         return 0.0
     return sorted(values)[min(len(values) - 1, int(share * len(values)))]

@@ -6,8 +6,6 @@ It asks the kernel to kill it before the orchestrator when memory runs out, beca
 be repeated.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import resource
@@ -43,8 +41,7 @@ _ENCODINGS_OF_PAGES = (
 def confine(directory: Path) -> None:
     """Drop privileges. The main thread must call this before it starts other threads.
 
-    Args:
-        directory: of the sockets; its owner becomes the user of this process.
+    The user of this process then owns the directory of the sockets.
 
     Raises:
         InputError: that user cannot reach the directory.

@@ -54,10 +54,9 @@ _prepared: list[_Prepared] = []
 def prepare(arguments: JsonObject) -> None:
     """Prepare the fork server. Its owner has imported everything that episodes need.
 
-    Args:
-        arguments: ``folder`` (of the service), ``limits`` (of messages), ``http`` (whether seats
-            have HTTP sockets), ``helper`` (path of the program that boxes see, or None) and
-            ``models`` (settings of the gateway without keys, as a line, or None).
+    The arguments are ``folder`` (of the service), ``limits`` (of messages), ``http`` (whether seats
+    have HTTP sockets), ``helper`` (path of the program that boxes see, or None) and ``models``
+    (settings of the gateway without keys, as a line, or None).
     """
     match arguments:
         case {
@@ -91,10 +90,8 @@ def _http(limits: MessageLimits, helper: str | None, models: str | None) -> Http
 def run_episode(channel: socket.socket, arguments: JsonObject) -> None:
     """Host one episode until the service closes it.
 
-    Args:
-        channel: to the service.
-        arguments: ``folder``, for the sockets; ``files``, whose first number is the connection to
-            the broker of model requests, if there are models.
+    The arguments are ``folder``, for the sockets, and ``files``, whose first number is the
+    connection to the broker of model requests, if there are models.
     """
     folder = Path(str(arguments["folder"]))
     # The sockets of seats must be reachable for the boxes' users.

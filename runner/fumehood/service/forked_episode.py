@@ -136,8 +136,7 @@ class EpisodeProcesses:
     def start(self, serve_broker: Callable[[socket.socket], ModelEvidence] | None = None) -> None:
         """Wait until the fork server can fork, and prepare the first processes.
 
-        Args:
-            serve_broker: sends the model requests of a process; None for no models.
+        ``serve_broker`` sends the model requests of a process; None for no models.
 
         Raises:
             InfraError: the fork server does not start.
@@ -454,13 +453,11 @@ class _TraceEnd:
                 pass
 
     def complete(self, reason: str) -> Iterator[EpisodeMessage]:
-        """Yield the end of the work of all seats, and the end of the trace.
+        """Yield the end of the work of all seats for a reason of one line, and the end of the
+        trace.
 
         The state is unknown. The end of a seat that had ended is replaced, because the work cannot
         be scored.
-
-        Args:
-            reason: one line.
         """
         plan = self._spec.fault_plan
         counts = tuple(self._fired[rule] for rule in range(len(plan)))

@@ -37,7 +37,6 @@ class OpenedEpisode(EpisodePort, Protocol):
 
     def close(self, *, timed_out: bool) -> None:
         """End all work and the trace."""
-        ...
 
 
 class Host:
@@ -82,10 +81,6 @@ class Host:
     ) -> OpenedEpisode:
         """Open an episode; its sockets are listening when this method returns.
 
-        Args:
-            spec: the episode.
-            exchanges: recorded model requests with their responses, if models are replayed.
-
         Raises:
             SpecError: the specification cannot be hosted.
             InfraError: a socket or a process cannot be created.
@@ -102,11 +97,7 @@ class Host:
         return opened
 
     def play_inline(self, spec: EpisodeSpec, agents: Sequence[InlineAgent]) -> PlayedInline:
-        """Play one whole episode with built-in agents in this process.
-
-        Args:
-            spec: the episode.
-            agents: one per seat.
+        """Play one whole episode with built-in agents, one per seat, in this process.
 
         Raises:
             SpecError: the specification cannot be hosted.

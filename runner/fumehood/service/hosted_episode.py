@@ -96,11 +96,8 @@ class HostedEpisode:
             self._on_over(self)
 
     def finish_replies(self, timeout_s: float) -> None:
-        """Let the servers of each seat send the replies in progress.
-
-        Args:
-            timeout_s: how long each server may take, seconds.
-        """
+        """Let the servers of each seat send the replies in progress, each for ``timeout_s`` at
+        most."""
         for listener in self._http_listeners.values():
             listener.finish_replies(timeout_s)
         for server in self._tool_servers.values():

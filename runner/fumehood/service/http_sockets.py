@@ -4,8 +4,6 @@ Only a service with HTTP sockets imports this module, because its libraries take
 than an episode takes to play.
 """
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from collections.abc import Sequence
@@ -82,11 +80,7 @@ class HttpSockets:
         silence_loggers()
 
     def start(self, broker: socket.socket | None = None) -> None:
-        """Start the event loop and the threads.
-
-        Args:
-            broker: connection to the process that sends model requests; None if this one does.
-        """
+        """Start the loop and the threads; without ``broker`` this process sends model requests."""
         self._loop = LoopThread()
         sender = self._sender if broker is None else RemoteProviderClient(broker)
         if self._models is not None and sender is not None:

@@ -211,11 +211,7 @@ class SeatEndpoint:
             self._on_flood(self, f"it sent more than {limit_bytes} bytes of refused messages")
 
     def end_flood(self, detail: str) -> None:
-        """End the work of this seat, and of all seats, because it sent too many bytes.
-
-        Args:
-            detail: the limit.
-        """
+        """End the work of this seat, and of all seats, because it sent too many bytes."""
         with self._lock:
             self._seat.finish(AgentCrashed(detail), ends_all=True)
             self._is_closed = True
@@ -272,12 +268,8 @@ class SeatEndpoint:
             self._seat.ledger.grant(BudgetKind.WALL_MS, granted_ms)
 
     def close(self, *, timed_out: bool) -> None:
-        """Refuse all further messages.
-
-        Args:
-            timed_out: whether the wall time is used up; then the work of the seat that has the turn
-                ends.
-        """
+        """Refuse all further messages; with ``timed_out`` also end the work of the seat with the
+        turn."""
         with self._lock:
             if timed_out and self._seat.has_turn:
                 # All seats end: otherwise the others would continue, and one of them could
@@ -388,12 +380,7 @@ _decoder = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite)
 
 
 def read_arguments(text: str, limits: SeatLimits) -> JsonObject | Refusal:
-    """Parse the arguments of a call, or refuse them.
-
-    Args:
-        text: one JSON object; empty means no arguments.
-        limits: limits of size and depth.
-    """
+    """Parse the arguments of a call, one JSON object, or refuse them; empty text means none."""
     if not text:
         return {}
     too_large = refuse_large(text, limits.argument_bytes)

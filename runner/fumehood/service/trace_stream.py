@@ -4,8 +4,6 @@ A call must not wait for its trace, so recording only appends to a queue. The th
 takes the events in batches, serialises them and links them into the chain.
 """
 
-from __future__ import annotations
-
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -70,11 +68,7 @@ class TraceStream:
         self._wake()
 
     def close(self, broken: SpecRejected | None = None) -> None:
-        """End the stream after the recorded events.
-
-        Args:
-            broken: why the episode was aborted; its trace then gets no end record.
-        """
+        """End the stream after the recorded events; ``broken`` replaces the end record."""
         if not self._closed:
             self._closed, self._broken = True, broken
             self._wake()

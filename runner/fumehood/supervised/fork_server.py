@@ -81,10 +81,7 @@ class Child:
             raise InfraError("the process of an episode ended before its folder was sealed")
 
     def wait(self, timeout_s: float | None = None) -> End | None:
-        """Wait for the end of the process.
-
-        Args:
-            timeout_s: how long, seconds; None for as long as it takes.
+        """Wait for the end of the process, without a timeout as long as it takes.
 
         Returns:
             How it ended; None if it has not ended yet.
@@ -137,15 +134,12 @@ class ServerProcess(Protocol):
 
     def poll(self) -> int | None:
         """Return None while the process runs."""
-        ...
 
     def wait(self, timeout: float | None = None) -> int:
         """Wait for its end; raise ``TimeoutExpired`` after ``timeout`` seconds."""
-        ...
 
     def kill(self) -> None:
         """Kill the process."""
-        ...
 
 
 class _NewInterpreter(subprocess.Popen[bytes]):

@@ -1,7 +1,5 @@
 """A fork server that is forked from its owner, so that both import everything only once."""
 
-from __future__ import annotations
-
 import gc
 import os
 import select
@@ -40,10 +38,7 @@ class ForkedServer:
         return 0 if ended else None
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for the end of the process.
-
-        Args:
-            timeout: how long, seconds; None for as long as it takes.
+        """Wait for the end of the process, without a timeout as long as it takes.
 
         Raises:
             TimeoutExpired: it has not ended.

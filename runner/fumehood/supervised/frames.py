@@ -1,7 +1,5 @@
 """Messages on a stream socket: their length in four bytes, big-endian, then the bytes."""
 
-from __future__ import annotations
-
 import socket
 import struct
 
@@ -20,11 +18,7 @@ def send_frame(channel: socket.socket, message: bytes) -> None:
 
 
 def receive_frame(channel: socket.socket, bytes_max: int = FRAME_BYTES_MAX) -> bytes | None:
-    """Return the next message; None if the other end is closed.
-
-    Args:
-        channel: the socket.
-        bytes_max: limit of the message. A larger one counts as the end.
+    """Return the next message; None if the other end is closed, or for more than ``bytes_max``.
 
     Raises:
         OSError: reading failed, or the socket's timeout has passed.

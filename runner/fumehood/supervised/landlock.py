@@ -3,8 +3,6 @@
 The kernel's restriction holds for all users, also for files of the process's own user.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import stat
@@ -35,13 +33,9 @@ def landlock_version() -> int:
 def restrict_files(readable: Iterable[str], writable: Iterable[str]) -> bool:
     """Restrict this thread, and threads and processes that it starts, for ever.
 
-    TCP is not usable afterwards. Abstract Unix sockets of other processes cannot be reached, and
-    other processes get no signals. Needs ``no_new_privs`` or root.
-
-    Args:
-        readable: files and folders that may be read and executed; those that are missing are
-            skipped.
-        writable: files and folders that may be used in any way.
+    Readable paths may be read and executed, and are skipped if they are missing; writable ones may
+    be used in any way. TCP is not usable afterwards. Abstract Unix sockets of other processes
+    cannot be reached, and other processes get no signals. Needs ``no_new_privs`` or root.
 
     Returns:
         False if the kernel lacks Landlock; nothing is restricted then.

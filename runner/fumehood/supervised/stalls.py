@@ -28,13 +28,8 @@ class StopMeter:
         busy_ns: Callable[[], int] | None = None,
     ) -> None:
         """Begin to measure. :meth:`start` starts a thread that calls :meth:`beat`; without it the
-        caller does so, at the interval.
-
-        Args:
-            now_ns: the clock.
-            busy_ns: the time for which the process ran or waited for a processor; None for that of
-                this process.
-        """
+        caller does so, at the interval. ``busy_ns`` returns for how long the process ran or
+        waited to run."""
         self._now_ns = now_ns
         self._busy_ns = busy_ns or _busy_ns
         self._lock = Lock()

@@ -4,8 +4,6 @@ Rejected calls fail with ENOSYS, as on a kernel that lacks them. libseccomp gene
 because it knows the call numbers of every processor; without it there is no filter.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import signal
@@ -92,9 +90,6 @@ PROGRAMS = ("execve", "execveat", "fork", "vfork")
 
 def build_filter(*, starts_programs: bool) -> bytes | None:
     """Return the filter as a BPF program, or None without libseccomp.
-
-    Args:
-        starts_programs: whether the process may fork and start programs.
 
     Raises:
         OSError: libseccomp rejects the list.

@@ -4,8 +4,6 @@ A reservation is an abstract Unix socket with the number in its name. The kernel
 process that holds it ends. Source: unix(7).
 """
 
-from __future__ import annotations
-
 import secrets
 import socket
 
@@ -14,10 +12,7 @@ class UserLease:
     """One user ID, which this process holds until ``release``."""
 
     def __init__(self, users: range) -> None:
-        """Take a free user ID.
-
-        Args:
-            users: the range.
+        """Take a free user ID of a range.
 
         Raises:
             OSError: every number is taken.

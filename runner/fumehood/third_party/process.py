@@ -4,8 +4,6 @@ Questions contain text from agents, and some checkers evaluate it. The process c
 compute. Each question is answered in a forked child, so all questions start from the same state.
 """
 
-from __future__ import annotations
-
 import atexit
 import json
 import subprocess
@@ -37,10 +35,7 @@ class CheckerProcess:
     """One checker's process. Threads may share it; their questions are serialised."""
 
     def __init__(self, name: str) -> None:
-        """Start the process.
-
-        Args:
-            name: Key in ``fumehood.third_party.serve.CHECKERS``.
+        """Start the process of a name in ``fumehood.third_party.serve.CHECKERS``.
 
         Raises:
             InputError: A required package is not installed.
@@ -124,7 +119,6 @@ class Checker(Protocol):
 
     def ask(self, question: JsonObject) -> JsonObject:
         """Return the reply; see :meth:`CheckerProcess.ask`."""
-        ...
 
 
 Route = Callable[[str, JsonObject], JsonObject]

@@ -7,8 +7,6 @@ also identifies the group of a killed run.
 Source: Linux, admin-guide/cgroup-v1 and admin-guide/cgroup-v2.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import time
@@ -62,11 +60,7 @@ def hierarchies() -> Hierarchies | None:
 
 
 def find_hierarchies(mounts: str) -> Hierarchies | None:
-    """Return the hierarchies with the needed controllers; None if one is missing.
-
-    Args:
-        mounts: content of /proc/self/mounts.
-    """
+    """Return the hierarchies of a /proc/self/mounts; None if a needed controller is missing."""
     tops: dict[str, Path] = {}
     for line in mounts.splitlines():
         _, mount_point, kind, options, *_ = line.split()
@@ -89,12 +83,7 @@ class BoxGroup:
     """The control group of one box."""
 
     def __init__(self, mounted: Hierarchies, user: int) -> None:
-        """Name the group, without side effects.
-
-        Args:
-            mounted: the mounted hierarchies.
-            user: of the box.
-        """
+        """Name the group, without side effects."""
         self._is_unified = mounted.is_unified
         self._folders = {name: top / f"{PREFIX}{user}" for name, top in mounted.tops.items()}
 
@@ -192,9 +181,8 @@ def remove_group(user: int) -> bool:
 def remove_unnamed_groups(reserved: Callable[[], Collection[int]]) -> None:
     """Remove the empty groups of boxes whose users are not reserved any more.
 
-    Args:
-        reserved: returns the reserved users. It is called after the groups have been listed,
-            because a group is made after its user was reserved.
+    ``reserved`` is called after the groups have been listed, because a group is made after its user
+    was reserved.
     """
     writable_hierarchies = hierarchies()
     tops = writable_hierarchies.tops.values() if writable_hierarchies else ()

@@ -276,11 +276,7 @@ class View:
         return View((*self.mounts, *mounts), self.links, self.hidden, self.path, self.library_path)
 
     def bwrap_arguments(self, private: Mapping[Path, Path]) -> Iterator[str]:
-        """Yield the arguments of bwrap for this view.
-
-        Args:
-            private: replaces sources of mounts.
-        """
+        """Yield the arguments of bwrap for this view; ``private`` replaces sources of mounts."""
         for folder in self._folders_between():
             yield from ("--dir", folder)
         for target, place in self.links:

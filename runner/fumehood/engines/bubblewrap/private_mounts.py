@@ -10,8 +10,6 @@ them, and the kernel removes them with the thread.
 Source: Linux, filesystems/overlayfs, "Non-standard behavior"; mount_namespaces(7).
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import secrets
@@ -68,11 +66,7 @@ class PrivateMounts:
         self._folder: Path | None = None
 
     def make(self, shared: Iterable[Path], limits: Limits) -> PrivateView:
-        """Make the sources of one box.
-
-        Args:
-            shared: folders and files of the host that all boxes see.
-            limits: the source of the size of /tmp.
+        """Make the sources of one box for the folders and files of the host that all boxes see.
 
         Raises:
             OSError: the kernel refuses, for instance because it has no overlays.

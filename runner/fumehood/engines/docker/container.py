@@ -5,8 +5,6 @@ folder except small tmpfs mounts, no capabilities, no privilege escalation, no s
 the list of ``seccomp.py``, no health check, no volume. All other settings keep Docker's defaults.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -154,13 +152,9 @@ def _tmpfs(spec: BoxSpec) -> dict[str, str]:
 
 
 def container_user(info: Mapping[str, Any], user: int) -> int:
-    """Return the user inside a container for a reserved one.
+    """Return the user inside a container for a reserved one, given the answer to ``GET /info``.
 
     A daemon with a user namespace maps only small numbers, and the host sees others.
-
-    Args:
-        info: the daemon's answer to ``GET /info``.
-        user: one of ``BOX_UIDS``.
     """
     return user - BOX_UIDS.start if has_user_namespace(info) else user
 
@@ -178,12 +172,7 @@ _HOST_SOCKETS = "--host-uds="
 
 
 def isolation_of(info: Mapping[str, Any], runtime: str | None) -> Isolation:
-    """Return the isolation of a runtime.
-
-    Args:
-        info: the daemon's answer to ``GET /info``.
-        runtime: its name; None for the daemon's default.
-    """
+    """Return the isolation of a runtime; None is the default of the daemon that sent ``info``."""
     binary = _binary(info, runtime or info["DefaultRuntime"])
     return Isolation.SANDBOXED_KERNEL if binary.startswith(_OWN_KERNEL) else Isolation.CONTAINER
 

@@ -9,8 +9,6 @@ stream, and leaves a connection open when no daemon answers. ``SharedPool``, ``h
 ``api_version`` avoid that.
 """
 
-from __future__ import annotations
-
 import base64
 import io
 import json
@@ -308,10 +306,7 @@ class Daemon:
 
     @contextmanager
     def converting_errors(self, action: str) -> Iterator[None]:
-        """Convert errors of the SDK and of the connection.
-
-        Args:
-            action: completes the message "docker did not …".
+        """Convert errors of the SDK and of the connection to "docker did not ``action``".
 
         Raises:
             InfraError: on every such error.

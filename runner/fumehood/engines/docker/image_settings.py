@@ -4,8 +4,6 @@ Only the user can correct such an image, so it is an input error and not a failu
 infrastructure.
 """
 
-from __future__ import annotations
-
 import posixpath
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -28,11 +26,7 @@ _COMMAND_BYTES_MAX = 1 << 20
 
 
 def require_startable(reference: str, command: Sequence[str]) -> None:
-    """Check that a box can start the command of an image.
-
-    Args:
-        reference: of the image.
-        command: its ENTRYPOINT and CMD.
+    """Check that a box can start the command of an image, its ENTRYPOINT and CMD.
 
     Raises:
         InputError: there is no command, or the kernel would refuse it.
@@ -50,10 +44,6 @@ def require_startable(reference: str, command: Sequence[str]) -> None:
 
 def scratch_folders(reference: str, volumes: Iterable[str]) -> tuple[str, ...]:
     """Return the normalised paths of an image's volumes, sorted, without /tmp.
-
-    Args:
-        reference: of the image.
-        volumes: as the image declares them.
 
     Raises:
         InputError: a volume would hide a folder that the engine makes, or there are too many.

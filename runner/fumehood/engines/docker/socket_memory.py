@@ -8,8 +8,6 @@ starts; runc uses a group that exists and is empty.
 Source: Linux, admin-guide/cgroup-v1/memory, section 2.7; runc, release notes of 1.0.0-rc94.
 """
 
-from __future__ import annotations
-
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,10 +22,6 @@ def limit_socket_memory(container: str, limits: Limits) -> None:
     """Make the memory group of a container that has not been started.
 
     Has no effect with version 2, which counts this memory, and for an ordinary user.
-
-    Args:
-        container: its ID.
-        limits: of its box.
     """
     group = _group(container)
     if group is not None:

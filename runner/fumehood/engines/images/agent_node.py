@@ -1,7 +1,5 @@
 """Builds the image ``agent-node``: Node, the TypeScript SDK and the TypeScript compiler."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import shutil
@@ -45,10 +43,6 @@ _TIMEOUT_S = 300
 def build_agent_node(progress: Callable[[str], None], daemon: Daemon) -> str:
     """Build the image if it does not exist, and return its reference.
 
-    Args:
-        progress: receives a line when something takes long.
-        daemon: to build with.
-
     Raises:
         InputError: mmdebstrap or npm is not installed.
         InfraError: the daemon or a package manager fails.
@@ -85,11 +79,8 @@ def sdk_digest() -> str:
 
 
 def lay_out_node_modules(folder: Path, *, compiler: bool) -> None:
-    """Fill a folder ``node_modules`` with the compiled SDK and its dependencies.
-
-    Args:
-        folder: to be made.
-        compiler: whether to include the TypeScript compiler.
+    """Make a folder ``node_modules`` with the compiled SDK, its dependencies and maybe the
+    compiler.
 
     Raises:
         InputError: npm is not installed.

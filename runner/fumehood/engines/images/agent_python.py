@@ -4,8 +4,6 @@ The tag is a digest of the sources, so an unchanged image is not built again. Th
 official slim image; if no registry answers, it is made from Debian packages.
 """
 
-from __future__ import annotations
-
 import re
 import tempfile
 from collections.abc import Callable
@@ -55,11 +53,8 @@ _DEBIAN = _Base(_DEBIAN_PYTHON.reference, f"/usr/local/lib/python{PYTHON}/dist-p
 
 
 def build_agent_python(progress: Callable[[str], None], daemon: Daemon | None = None) -> str:
-    """Build the image if it does not exist, and return its reference.
-
-    Args:
-        progress: receives a line when something takes long.
-        daemon: to build with; None means the daemon of this machine.
+    """Build the image, by default with this machine's daemon, if it does not exist; return its
+    name.
 
     Raises:
         InputError: the SDK or mmdebstrap is not installed.

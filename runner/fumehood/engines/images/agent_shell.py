@@ -1,7 +1,5 @@
 """Builds the image ``agent-shell``: a POSIX shell with coreutils, sed, grep, curl and jq."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from fumehood.engines.docker.daemon import Daemon
@@ -24,10 +22,6 @@ REFERENCE = _IMAGE.reference
 
 def build_agent_shell(progress: Callable[[str], None], daemon: Daemon) -> str:
     """Build the image if it does not exist, and return its reference.
-
-    Args:
-        progress: receives a line when something takes long.
-        daemon: to build with.
 
     Raises:
         InputError: mmdebstrap is not installed.

@@ -1,7 +1,5 @@
 """Compiles the in-box command ``fumehood`` from C into one static binary, in the user's cache."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import tempfile
@@ -21,9 +19,6 @@ _TIMEOUT_S = 120
 
 def build_helper(progress: Callable[[str], None]) -> Path | None:
     """Return the path of the helper, compiling it if its sources, compiler or flags changed.
-
-    Args:
-        progress: receives a line when something takes long or is missing.
 
     Returns:
         The binary, or None without a C compiler.

@@ -1,7 +1,5 @@
 """Finds the sources that images are built from, in a checkout or in the installed package."""
 
-from __future__ import annotations
-
 import os
 import stat
 from pathlib import Path
@@ -25,10 +23,7 @@ def builder() -> str:
 
 
 def source_folder(name: str) -> Path:
-    """Return a folder of sources.
-
-    Args:
-        name: path in a checkout, such as ``sandbox_images/helper``.
+    """Return a folder of sources by its path in a checkout, such as ``sandbox_images/helper``.
 
     Raises:
         InputError: the installation lacks the folder.

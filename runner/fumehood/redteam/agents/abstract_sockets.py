@@ -1,7 +1,5 @@
 """Connects to abstract sockets, which belong to a network namespace and not to a user."""
 
-from __future__ import annotations
-
 import socket
 from pathlib import Path
 

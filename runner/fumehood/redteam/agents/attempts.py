@@ -4,8 +4,6 @@ An agent prints ``tried GOAL: ERROR`` after a failure and ``got GOAL: RESULT`` a
 probe believes successes and checks failures from outside.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable
@@ -18,13 +16,7 @@ SOCKET = os.environ.get("FUMEHOOD_SOCKET", "/fumehood/grpc.sock")
 
 
 def attempt(what: str, action: Callable[..., object], *arguments: object) -> bool:
-    """Run an action and print its result.
-
-    Args:
-        what: the goal, in a few words.
-        action: returns the result, or nothing; an exception means failure.
-        arguments: for the action.
-    """
+    """Run an action and print its result; no result, or an exception, means failure."""
     try:
         result = action(*arguments)
     except Exception as error:

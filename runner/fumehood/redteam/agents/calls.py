@@ -1,7 +1,5 @@
 """Calls over the published protocol, without the SDK."""
 
-from __future__ import annotations
-
 import grpc
 from attempts import SOCKET
 

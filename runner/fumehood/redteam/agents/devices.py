@@ -1,7 +1,5 @@
 """Opens devices of the host that have no effect when opened and closed. Others are only listed."""
 
-from __future__ import annotations
-
 import glob
 import os
 import stat

@@ -1,7 +1,5 @@
 """Prints hundreds of megabytes without a line break, then through a non-blocking pipe."""
 
-from __future__ import annotations
-
 import os
 import sys
 

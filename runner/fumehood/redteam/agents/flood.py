@@ -1,7 +1,5 @@
 """Prints lines without end, on both outputs."""
 
-from __future__ import annotations
-
 import os
 
 from attempts import say

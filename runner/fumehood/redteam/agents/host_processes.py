@@ -1,7 +1,5 @@
 """Lists, signals and reads processes of the host."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

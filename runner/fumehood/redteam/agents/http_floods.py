@@ -1,7 +1,5 @@
 """Exhausts the HTTP socket of its seat: connections, partial requests, endless bodies, sessions."""
 
-from __future__ import annotations
-
 import os
 import socket
 import time

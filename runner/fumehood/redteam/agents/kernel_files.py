@@ -1,7 +1,5 @@
 """Opens kernel settings, control groups and the core pattern for writing. Changes nothing."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Iterator

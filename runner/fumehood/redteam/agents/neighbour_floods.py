@@ -3,8 +3,6 @@
 The argument ``variant`` chooses one flood, so that each has its own numbers.
 """
 
-from __future__ import annotations
-
 import itertools
 import socket
 import struct

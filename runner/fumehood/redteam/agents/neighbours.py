@@ -1,7 +1,5 @@
 """Looks for the sockets of other episodes and calls a tool there."""
 
-from __future__ import annotations
-
 import glob
 import os
 import socket

@@ -1,7 +1,5 @@
 """Provokes errors and prints their texts, headers and trailers."""
 
-from __future__ import annotations
-
 import os
 
 import grpc

@@ -1,7 +1,5 @@
 """Opens thousands of connections to its own socket, from many processes, and holds them."""
 
-from __future__ import annotations
-
 import os
 import socket
 import time

@@ -119,12 +119,8 @@ class _Server(ThreadingUnixStreamServer):
 
 
 def serve(folder: Path, provider: str) -> None:
-    """Serve gRPC and HTTP on sockets in a folder until standard input closes.
-
-    Args:
-        folder: of the sockets.
-        provider: host and port of the provider of models.
-    """
+    """Serve gRPC and HTTP in a folder until standard input closes; a provider is a host with a
+    port."""
     _AcceptAll.provider = provider
     http = _Server(str(folder / "http.sock"), _AcceptAll)
     Thread(target=http.serve_forever, daemon=True).start()

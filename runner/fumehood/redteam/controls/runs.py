@@ -1,12 +1,9 @@
 """Runs the controls of attacks, each once, in the settings that they declare."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from fumehood.core.errors import FumehoodError, InputError
@@ -42,12 +39,7 @@ class ControlRuns:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._to_close.close()
 
     def run(self, attack: Attack) -> ControlResult:
