@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from fumehood.core.conditions import PUBLISHED, Condition, resolve
 from fumehood.core.errors import SpecError
 from fumehood.core.evidence import AnsweredCall, Evidence
 from fumehood.core.json_values import Json, JsonObject
 
-Criterion = Mapping[str, Json]
+Criterion = Condition
 
 
 def check_all(
@@ -46,49 +47,15 @@ def check_all(
 
 
 def _check(criterion: Criterion, evidence: Evidence) -> bool:
-    op = criterion.get("op")
-    check = _CHECKS.get(op) if isinstance(op, str) else None
+    op = str(criterion.get("op"))
+    if op in PUBLISHED:
+        return PUBLISHED[op](criterion, evidence.final_state)
+    check = _CHECKS.get(op)
     if check is None:
         # The reference resolves the path before it checks whether it knows the operation.
         resolve(evidence.final_state, criterion["path"])
         return False
     return check(criterion, evidence)
-
-
-def resolve(value: Json, path: Json) -> Json:
-    """Return the value at a dotted path of object keys and list positions, which may be negative.
-
-    Raises:
-        KeyError, IndexError, TypeError, ValueError: the path does not exist.
-        AttributeError: the path is not a string.
-    """
-    if not isinstance(path, str):
-        raise AttributeError(f"path must be a string, not {path!r}")
-    for step in path.split("."):
-        if isinstance(value, dict):
-            value = value[step]
-        elif isinstance(value, list):
-            value = value[int(step)]
-        else:
-            raise KeyError(step)
-    return value
-
-
-def _equals(criterion: Criterion, evidence: Evidence) -> bool:
-    return resolve(evidence.final_state, criterion["path"]) == criterion.get("value")
-
-
-def _exists(criterion: Criterion, evidence: Evidence) -> bool:
-    return resolve(evidence.final_state, criterion["path"]) is not None
-
-
-def _in(criterion: Criterion, evidence: Evidence) -> bool:
-    return criterion.get("value") in resolve(evidence.final_state, criterion["path"])  # type: ignore[operator]
-
-
-def _map_value_equals(criterion: Criterion, evidence: Evidence) -> bool:
-    entries = resolve(evidence.final_state, criterion["path"])
-    return isinstance(entries, dict) and entries.get(criterion["key"]) == criterion.get("value")  # type: ignore[arg-type]
 
 
 def _reference_state(evidence: Evidence, initial_state: JsonObject) -> JsonObject:
@@ -163,10 +130,6 @@ def _successful_calls(criterion: Criterion, evidence: Evidence) -> list[Answered
 
 
 _CHECKS: Mapping[str, Callable[[Criterion, Evidence], bool]] = {
-    "equals": _equals,
-    "exists": _exists,
-    "in": _in,
-    "map_value_equals": _map_value_equals,
     "successful_tool_call": _successful_tool_call,
     "tool_call": _tool_call,
     "tool_output_path_equals": _tool_output_path_equals,

@@ -1,4 +1,4 @@
-"""The criteria of native tasks: eight operations of ToolMisuseBench and ten of this project.
+"""The criteria of native tasks: eight operations of ToolMisuseBench and fourteen of this project.
 
 A criterion whose path does not exist does not hold.
 """
@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from fumehood.core.conditions import CONDITIONS, PUBLISHED, inner_conditions
+from fumehood.core.conditions import holds as holds_in
 from fumehood.core.errors import SpecError, nearest
 from fumehood.core.evidence import AnsweredCall, Evidence
 from fumehood.core.json_values import Json, JsonObject, canonical_json
@@ -114,6 +116,10 @@ def _published(criterion: Criterion, facts: EpisodeFacts) -> bool:
     return holds
 
 
+def _condition(criterion: Criterion, facts: EpisodeFacts) -> bool:
+    return holds_in(criterion, facts.evidence.final_state)
+
+
 def _unchanged(criterion: Criterion, facts: EpisodeFacts) -> bool:
     top = _steps(criterion.get("path", []))
     return not any(is_below(path, top) or is_below(top, path) for path in facts.changed)
@@ -211,8 +217,10 @@ def _allowed(criterion: Criterion) -> Iterator[Path]:
     match criterion:
         case {"op": "only_changed", "paths": list(paths)}:
             yield from (_steps(path) for path in paths)
-        case {"op": "equals" | "exists", "path": str(path)}:
+        case {"op": "equals" | "exists" | "at_least" | "at_most", "path": str(path)}:
             yield tuple(path.split("."))
+        case {"op": "not" | "any_of"}:
+            yield from allowed_paths(inner_conditions(criterion))
         case {"op": "map_value_equals", "path": str(path), "key": str(key)}:
             yield (*path.split("."), key)
         case {"op": "in", "path": str(path), "value": {"id": str(name)} | {"name": str(name)}}:
@@ -244,10 +252,7 @@ def _judged_text(criterion: Criterion, task: Task, evidence: Evidence) -> str:
 _CHECKS: Mapping[str, Callable[[Criterion, EpisodeFacts], bool]] = {
     **dict.fromkeys(
         (
-            "equals",
-            "exists",
-            "in",
-            "map_value_equals",
+            *PUBLISHED,
             "successful_tool_call",
             "tool_call",
             "tool_output_path_equals",
@@ -255,6 +260,7 @@ _CHECKS: Mapping[str, Callable[[Criterion, EpisodeFacts], bool]] = {
         ),
         _published,
     ),
+    **dict.fromkeys(CONDITIONS.keys() - PUBLISHED.keys(), _condition),
     "answer_contains": _answer_contains,
     "answer_equals": _answer_equals,
     "called_before": _called_before,

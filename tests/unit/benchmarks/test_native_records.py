@@ -79,6 +79,14 @@ def test_a_record_becomes_a_task_and_its_gold(tmp_path: Path) -> None:
             "criteria[0].op: 'equal' is not known; did you mean 'equals'?",
         ),
         ({"criteria": [{}]}, "criteria[0].op: is missing"),
+        (
+            {"criteria": [{"op": "not", "condition": {"op": "not_called", "tool_name": "x"}}]},
+            "criteria[0].condition.op: 'not_called' is not known; there are: equals, exists,",
+        ),
+        (
+            {"criteria": [{"op": "at_most", "path": "a", "value": None}]},
+            "criteria[0].value: must be a number",
+        ),
         ({"criteria": [{"op": "exists"}]}, "criteria[0].path: is missing"),
         (
             {"criteria": [{"op": "exists", "pth": "a"}]},

@@ -21,6 +21,8 @@ BEFORE = {"files": {"/a.txt": "x", "/b.txt": "y"}, "note": "n"}
     [
         ({"op": "equals", "path": "note", "value": "n"}, BEFORE, True),
         ({"op": "equals", "path": "nope", "value": "n"}, BEFORE, False),
+        ({"op": "at_least", "path": "files.count", "value": 2}, {"files": {"count": 2}}, True),
+        ({"op": "not", "condition": {"op": "exists", "path": "files.a"}}, {"files": {}}, True),
         ({"op": "unchanged"}, BEFORE, True),
         ({"op": "unchanged"}, {**BEFORE, "note": "m"}, False),
         ({"op": "unchanged", "path": ["files"]}, {**BEFORE, "note": "m"}, True),

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from fumehood.benchmarks.shared.records import StrictRecord
+from fumehood.core.conditions import is_number
 
 Name = Annotated[str, Field(min_length=1)]
 
@@ -63,6 +64,49 @@ class MapValueEquals(StrictRecord):
                 "null would also match a missing key; use only_changed or unchanged instead"
             )
         return value
+
+
+class Minimum(StrictRecord):
+    """The number at the path is at least this one."""
+
+    op: Literal["at_least"]
+    path: DottedPath
+    value: Any
+
+    @field_validator("value")
+    @classmethod
+    def _can_be_a_number(cls, value: Any) -> Any:
+        # In a declared tool, it can refer to an argument or be computed.
+        if not is_number(value) and not isinstance(value, str | dict):
+            raise ValueError("must be a number")
+        return value
+
+
+class Maximum(Minimum):
+    """The number at the path is at most this one."""
+
+    op: Literal["at_most"]  # type: ignore[assignment]
+
+
+class Not(StrictRecord):
+    """The condition does not hold."""
+
+    op: Literal["not"]
+    condition: Condition
+
+
+class AnyOf(StrictRecord):
+    """At least one of the conditions holds."""
+
+    op: Literal["any_of"]
+    conditions: list[Condition] = Field(min_length=1)
+
+
+Condition = Annotated[
+    Equals | Exists | In | MapValueEquals | Minimum | Maximum | Not | AnyOf,
+    Field(discriminator="op"),
+]
+"""An operation on a state, without calls and answers."""
 
 
 class ToolWasCalled(StrictRecord):
@@ -199,6 +243,10 @@ Criterion = Annotated[
     | Exists
     | In
     | MapValueEquals
+    | Minimum
+    | Maximum
+    | Not
+    | AnyOf
     | ToolWasCalled
     | ToolSucceeded
     | ToolOutputPathEquals
