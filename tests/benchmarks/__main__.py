@@ -58,6 +58,7 @@ EXPECTED = (
     Expected("bfcl:irrelevance", oracle=240, noop=240),
     Expected("bfcl:live_irrelevance", oracle=884, noop=884),
     Expected("bfcl:live_relevance", oracle=16, noop=0),
+    Expected("bfcl:format_sensitivity", oracle=5194, noop=0),
     Expected("bfcl:memory_kv", oracle=155, noop=0),
     Expected("bfcl:memory_rec_sum", oracle=155, noop=0),
     Expected("agentdojo", oracle=97, noop=5),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -51,6 +52,8 @@ class AnsweredCall:
     """Units that the call was charged, by budget kind; kinds without a charge are missing."""
     remaining: Mapping[str, int] = field(default_factory=dict)
     """Units that the seat had left after the call, by budget kind; unbounded kinds are missing."""
+    model_calls_before: int = 0
+    """Number of the seat's completed model requests before the call."""
 
     @property
     def reached_world(self) -> bool:
@@ -122,10 +125,14 @@ def read_evidence(events: Iterable[JsonObject]) -> Evidence:
     answers: dict[str, tuple[str, ...]] = {}
     submissions: list[Submission] = []
     problems: list[SeenProblem] = []
+    model_calls: Counter[str] = Counter()
     for event in events:
         match event:
             case {"kind": "call", "seat": str(seat)}:
-                calls.append(_answered_call(event, 1 + len(answers.get(seat, ()))))
+                turn = 1 + len(answers.get(seat, ()))
+                calls.append(_answered_call(event, turn, model_calls[seat]))
+            case {"kind": "model_call", "seat": str(seat)}:
+                model_calls[seat] += 1
             case {"kind": "turn_ended", "seat": str(seat), "answer": str(answer)}:
                 answers[seat] = (*answers.get(seat, ()), answer)
                 submissions.append(Submission(seat, answer, len(calls)))
@@ -157,7 +164,7 @@ def read_evidence(events: Iterable[JsonObject]) -> Evidence:
     raise ValueError("the trace has no event that closes the episode")
 
 
-def _answered_call(event: JsonObject, turn: int) -> AnsweredCall:
+def _answered_call(event: JsonObject, turn: int, model_calls_before: int) -> AnsweredCall:
     match event:
         case {
             "seat": str(seat),
@@ -180,6 +187,7 @@ def _answered_call(event: JsonObject, turn: int) -> AnsweredCall:
                 turn,
                 _units(event.get("charged")),
                 _units(event.get("remaining")),
+                model_calls_before,
             )
     raise ValueError(f"not a call: {event!r}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -18,7 +19,7 @@ from fumehood.core.json_values import JsonObject
 from fumehood.core.task import Case
 from fumehood.third_party.process import CheckerProcess
 from tests.parts.installed import installed
-from tests.unit.benchmarks.scoring import play
+from tests.unit.benchmarks.scoring import play, score_episode
 
 installed("bfcl_eval", "mpmath")
 
@@ -176,3 +177,19 @@ def _classes(case: Case) -> list[str]:
     classes = case.task.initial_state["involved_classes"]
     assert isinstance(classes, list)
     return [str(name) for name in classes]
+
+
+def test_more_than_twenty_model_messages_with_calls_in_a_turn_fail() -> None:
+    case = next(
+        case for case in cases("multi_turn_long_context") if case.task.task_id.endswith("_38")
+    )
+    evidence = play_in_memory(case.task, gold(case))
+    assert max(Counter(call.turn for call in evidence.calls).values()) == 34
+    assert score_episode(case.task, case.gold, evidence).success is True, "one message per turn"
+    for calls_per_message, success in ((2, True), (1, False)):
+        calls = tuple(
+            replace(call, model_calls_before=1 + index // calls_per_message)
+            for index, call in enumerate(evidence.calls)
+        )
+        score = score_episode(case.task, case.gold, replace(evidence, calls=calls))
+        assert (score.success, score.checks["steps_per_turn"]) == (success, success)

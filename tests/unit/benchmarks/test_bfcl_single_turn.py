@@ -9,10 +9,12 @@ import pytest
 
 from fumehood.benchmarks.bfcl.package import tools_of
 from fumehood.benchmarks.bfcl.tasks import SINGLE_TURN, UNSOLVABLE, Bfcl
-from fumehood.benchmarks.shared.in_memory import Move
+from fumehood.benchmarks.shared.in_memory import Move, play_in_memory
+from fumehood.core.ledger import BudgetKind
+from fumehood.core.outcome import OutOfBudget
 from tests.parts.bfcl_gold import FAULTY, with_all_arguments
 from tests.parts.installed import installed
-from tests.unit.benchmarks.scoring import play
+from tests.unit.benchmarks.scoring import play, score_episode
 
 installed("bfcl_eval", "mpmath")
 
@@ -113,3 +115,13 @@ def test_every_tool_has_a_name_that_providers_accept() -> None:
             names = [tool.name for tool in tools_of(documents)]
             assert all(re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", name) for name in names)
             assert len(set(names)) == len(names)
+
+
+def test_only_the_first_model_message_is_scored() -> None:
+    simple = Bfcl().load("simple_python").cases[0]
+    assert simple.task.seats[0].budget.to_json()["model_calls"] == 1
+    calls = (simple.gold.oracle or ())[:-1]
+    evidence = play_in_memory(simple.task, (*calls, {"give_up": "ends"}))
+    for kind, success in ((BudgetKind.MODEL_CALLS, True), (BudgetKind.STEPS, False)):
+        ended = replace(evidence, ends={"agent": OutOfBudget(kind)})
+        assert score_episode(simple.task, simple.gold, ended).success is success

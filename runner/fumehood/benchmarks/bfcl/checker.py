@@ -9,6 +9,8 @@ from importlib import import_module
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+from fumehood.benchmarks.bfcl.prompting import prompting
+
 INSTALL = "pip install 'fumehood[bfcl]' && pip install --no-deps 'bfcl-eval==2026.3.23'"
 
 _CHECKER = "bfcl_eval.eval_checker"
@@ -18,11 +20,13 @@ _SOURCES = f"{_CHECKER}.multi_turn_eval.func_source_code"
 def load() -> None:
     """Import the checkers and all simulators; raises ImportError if a package is missing."""
     # The single-turn checker reads naming options from this module, which imports all providers'
-    # clients. Tools are offered with "_" in place of ".".
+    # clients. Tools are offered with "_" in place of ".", prompts contain the original names.
     registry = ModuleType("bfcl_eval.constants.model_config")
     registry.MODEL_CONFIG_MAPPING = defaultdict(  # type: ignore[attr-defined]
-        lambda: SimpleNamespace(underscore_to_dot=True)
+        lambda: SimpleNamespace(underscore_to_dot=True),
+        {_PROMPTED: SimpleNamespace(underscore_to_dot=False)},
     )
+    prompting()
     sys.modules[registry.__name__] = registry
     import_module(f"{_CHECKER}.multi_turn_eval.multi_turn_checker")
     import_module(f"{_CHECKER}.ast_eval.ast_checker")
@@ -63,6 +67,30 @@ def _single_turn(question: dict[str, Any]) -> dict[str, Any]:
     return verdict
 
 
+def _format(question: dict[str, Any]) -> dict[str, Any]:
+    """Decode and check calls in a text. Source: ``_evaluate_single_ast_entry`` of BFCL."""
+    enums = import_module("bfcl_eval.constants.enums")
+    answer_form, has_tag, *_ = prompting().parse_prompt_variation_params(question["form"])
+    try:
+        calls = prompting().default_decode_ast_prompting(
+            question["answer"], enums.ReturnFormat(answer_form), has_tag
+        )
+    except Exception:  # BFCL catches every exception in the same way.
+        return {"valid": False, "error_type": "ast_decoder:decoder_failed"}
+    if not all(isinstance(arguments, dict) for call in calls for arguments in call.values()):
+        return {"valid": False, "error_type": "ast_decoder:decoder_wrong_output_format"}
+    checker = import_module(f"{_CHECKER}.ast_eval.ast_checker")
+    verdict: dict[str, Any] = checker.ast_checker(
+        question["functions"],
+        calls,
+        question["ground_truth"],
+        enums.Language.PYTHON,
+        question["category"],
+        _PROMPTED,
+    )
+    return verdict
+
+
 def _memory(question: dict[str, Any]) -> dict[str, Any]:
     checker = import_module(f"{_CHECKER}.agentic_eval.agentic_checker")
     if not question["answer"]:
@@ -74,7 +102,14 @@ def _memory(question: dict[str, Any]) -> dict[str, Any]:
 
 UNKNOWN_CALL = "unknown_function()"
 """A call that fails in BFCL's executor, as every call of an unknown function does."""
-_CHECKS = {"bfcl_memory": _memory, "bfcl_multi_turn": _multi_turn, "bfcl_single_turn": _single_turn}
+_PROMPTED = "prompted"
+"""Name of a model that receives functions in its prompt."""
+_CHECKS = {
+    "bfcl_format": _format,
+    "bfcl_memory": _memory,
+    "bfcl_multi_turn": _multi_turn,
+    "bfcl_single_turn": _single_turn,
+}
 
 
 def python_source(name: str, arguments: dict[str, Any]) -> str:

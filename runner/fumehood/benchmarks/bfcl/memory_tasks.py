@@ -27,11 +27,8 @@ from fumehood.core.task import Case, Task
 
 SCENARIOS = ("student", "customer", "finance", "healthcare", "notetaker")
 """In the order of ``bfcl_eval.constants.category_mapping``."""
-CALLS_PER_TURN = 40
-"""Budget of calls, multiplied by the number of turns.
-
-BFCL allows 20 model messages per turn, each with any number of calls. Its gold has up to 34 per
-turn."""
+CALLS_PER_TURN = 200
+"""Budget of calls, multiplied by the number of turns. BFCL limits only the steps of a turn."""
 NEW_CONVERSATION = (
     "[A new conversation begins. Only your memory contains information from earlier "
     "conversations.]\n\n"

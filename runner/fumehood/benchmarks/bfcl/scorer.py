@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from fumehood.core.evidence import AnsweredCall, Evidence
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import Json, JsonObject
-from fumehood.core.outcome import Finished
+from fumehood.core.ledger import BudgetKind
+from fumehood.core.outcome import Finished, OutOfBudget
 from fumehood.core.score import Score
 from fumehood.core.task import Task
 from fumehood.core.tools import FailureKind
@@ -14,6 +17,8 @@ from fumehood.third_party.process import checker
 
 CHATS = "bfcl_chats"
 """Conversations before a question; there is nothing to score."""
+STEPS_PER_TURN = 20
+"""Model messages with calls. Source: ``bfcl_eval.constants.default_prompts.MAXIMUM_STEP_LIMIT``."""
 
 
 class Bfcl:
@@ -27,10 +32,11 @@ class Bfcl:
         if criterion is None:
             return NativeScorer().score(task, gold, evidence)
         seat = task.seats[0]
-        answered = len(evidence.turn_answers.get(seat.name, ())) + isinstance(
-            evidence.ends.get(seat.name), Finished
-        )
-        checks = {"answered_every_turn": answered == 1 + len(seat.further_turns)}
+        answered = len(evidence.turn_answers.get(seat.name, ())) + _has_answered(task, evidence)
+        checks = {
+            "answered_every_turn": answered == 1 + len(seat.further_turns),
+            "steps_per_turn": _steps_max(evidence) <= STEPS_PER_TURN,
+        }
         error: Json = None
         if criterion["op"] == CHATS:
             return Score(None, checks, {"ungraded": "the conversation asks no question"})
@@ -44,8 +50,27 @@ class Bfcl:
         )
 
 
+def _has_answered(task: Task, evidence: Evidence) -> bool:
+    """Return whether the last turn was answered: with a text, or with the only model message."""
+    seat = task.seats[0]
+    end = evidence.ends.get(seat.name)
+    is_only_message = BudgetKind.MODEL_CALLS in seat.budget.limits
+    return isinstance(end, Finished) or (
+        is_only_message and end == OutOfBudget(BudgetKind.MODEL_CALLS)
+    )
+
+
+def _steps_max(evidence: Evidence) -> int:
+    """Return the largest number of model messages with calls in one turn.
+
+    All calls of an agent that sends no model requests count as one message.
+    """
+    messages = {(call.turn, call.model_calls_before) for call in evidence.calls}
+    return max(Counter(turn for turn, _ in messages).values(), default=0)
+
+
 def _ask(task: Task, criterion: JsonObject, evidence: Evidence) -> JsonObject:
-    if criterion["op"] == "bfcl_memory":
+    if criterion["op"] in {"bfcl_memory", "bfcl_format"}:
         end = evidence.ends[task.seats[0].name]
         return checker("bfcl").ask(
             {**criterion, "answer": end.answer if isinstance(end, Finished) else ""}

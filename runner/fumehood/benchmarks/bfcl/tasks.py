@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fumehood.benchmarks.bfcl import memory_tasks as memory
+from fumehood.benchmarks.bfcl.format_tasks import CATEGORY as FORMAT
+from fumehood.benchmarks.bfcl.format_tasks import Call, format_cases
 from fumehood.benchmarks.bfcl.package import (
     Entry,
     class_documents,
@@ -64,6 +67,7 @@ SINGLE_TURN = (
     "live_relevance",
 )
 MEMORY = ("memory_kv", "memory_rec_sum")
+ALL = (*MULTI_TURN, *SINGLE_TURN, FORMAT, *MEMORY)
 CHATS = "chats"
 """Second part of the argument of a memory category: the conversations without a question."""
 EXCLUDED = {
@@ -77,8 +81,8 @@ EXCLUDED = {
 MORE_FUNCTIONS = "I have updated some more functions you can choose from. What about now?"
 """The user's message in a turn that only adds tools. Source:
 ``bfcl_eval.constants.default_prompts``."""
-SINGLE_TURN_BUDGET = Budget(steps=40)
-"""BFCL accepts all calls of one model message; the longest gold has 24."""
+SINGLE_TURN_BUDGET = Budget(steps=40, model_calls=1)
+"""BFCL scores the calls of the first model message; the longest gold has 24."""
 HINT = " Note that the provided function is in Python 3 syntax."
 """BFCL appends this sentence to every function's description."""
 RELEVANCE = {"irrelevance": False, "live_irrelevance": False, "live_relevance": True}
@@ -111,13 +115,18 @@ class Bfcl:
         if category in MEMORY:
             cases = tuple(_memory_cases(category, rest))
             return Suite(f"bfcl:{argument}", cases, about=MEMORY_ABOUT)
+        if argument == FORMAT:
+            # BFCL appends its sentence twice in this category.
+            cases = tuple(format_cases(partial(_functions, hints=2), _gold_calls))
+            return Suite(f"bfcl:{argument}", cases, about=SINGLE_TURN_ABOUT)
         if argument in MULTI_TURN:
             case_of, about = _multi_turn_case, MULTI_TURN_ABOUT
         elif argument in SINGLE_TURN:
             case_of, about = _single_turn_case, SINGLE_TURN_ABOUT
         else:
-            known = ", ".join((*MULTI_TURN, *SINGLE_TURN, *MEMORY))
-            raise InputError(f"bfcl: the category must be one of {known}, not {argument!r}")
+            raise InputError(
+                f"bfcl: the category must be one of {', '.join(ALL)}, not {argument!r}"
+            )
         cases = tuple(case_of(entry, argument) for entry in read_entries(argument))
         return Suite(f"bfcl:{argument}", cases, about=about)
 
@@ -212,18 +221,21 @@ def _without_tuples(value: Any) -> Any:
     return value
 
 
+def _functions(entry: Entry, hints: int = 1) -> list[Json]:
+    return [
+        {**function, "description": f"{function['description']}{HINT * hints}"}
+        for function in entry.value["function"]
+    ]
+
+
 def _single_turn_case(entry: Entry, category: str) -> Case:
     value = entry.value
     instruction = "\n\n".join(map(join_messages, value["question"]))
-    functions: list[Json] = [
-        {**function, "description": f"{function['description']}{HINT}"}
-        for function in value["function"]
-    ]
     task = Task(
         task_id=value["id"],
         world="bfcl_calls",
         harness_mode="native",
-        initial_state={"functions": functions},
+        initial_state={"functions": _functions(entry)},
         fault_plan=(),
         seed=1,
         seats=(SeatSpec(instruction=instruction, budget=SINGLE_TURN_BUDGET),),
@@ -247,21 +259,29 @@ def _single_turn_criterion(entry: Entry, category: str) -> JsonObject:
 
 def _single_turn_oracle(entry: Entry, category: str) -> tuple[JsonObject, ...]:
     submit: JsonObject = {"submit": ""}
-    functions = entry.value["function"]
     if category not in RELEVANCE:
-        required = {
-            function["name"]: function["parameters"].get("required", []) for function in functions
-        }
-        return (*(_move_of_gold_answer(call, required) for call in entry.answer), submit)
+        moves: list[JsonObject] = [
+            {"tool_name": tool_name(name), "args": args} for name, args in _gold_calls(entry)
+        ]
+        return (*moves, submit)
     if not RELEVANCE[category]:
         return (submit,)
-    return ({"tool_name": tool_name(functions[0]["name"]), "args": {}}, submit)
+    first = entry.value["function"][0]["name"]
+    return ({"tool_name": tool_name(first), "args": {}}, submit)
 
 
-def _move_of_gold_answer(
+def _gold_calls(entry: Entry) -> list[Call]:
+    required = {
+        function["name"]: function["parameters"].get("required", [])
+        for function in entry.value["function"]
+    }
+    return [_gold_call(call, required) for call in entry.answer]
+
+
+def _gold_call(
     call: dict[str, dict[str, list[Any]]], required: Mapping[str, Sequence[str]]
-) -> JsonObject:
-    """Return a gold answer as a move with the first allowed value of each argument.
+) -> Call:
+    """Return a gold answer's name, and the first allowed value of each argument.
 
     An empty allowed value means that the argument may be omitted.
     """
@@ -272,7 +292,7 @@ def _move_of_gold_answer(
             args[key] = first_allowed(allowed)
         elif key in required.get(name, ()):
             args[key] = first_allowed([value for value in allowed if value != ""] or allowed)
-    return {"tool_name": tool_name(name), "args": args}
+    return name, args
 
 
 def first_allowed(allowed: Any) -> Any:
