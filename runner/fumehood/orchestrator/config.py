@@ -240,8 +240,10 @@ class ModelsConfig(_Strict):
     output_tokens_max: int = Field(
         16384, ge=1, description="Output tokens reserved for a request without its own limit."
     )
-    bodies: Literal["all", "none"] = Field(
-        default="all", description="Whether the run folder stores model requests and responses."
+    bodies: Literal["all", "failed", "none"] = Field(
+        default="all",
+        description="Episodes whose model requests and responses the run folder stores; failed: "
+        "those without success.",
     )
     bodies_mb: int = Field(
         default=1024,

@@ -7,9 +7,10 @@ this process that use the seats' sockets, such as a replay.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from fumehood.core.episode_spec import EpisodeSpec
@@ -96,6 +97,8 @@ class SessionPlan:
     """By seat."""
 
 
+OnExchange = Callable[[ModelExchange], None]
+
 EpisodePlan = BoxPlan | InlinePlan | SessionPlan
 
 
@@ -114,8 +117,9 @@ class Attempt:
     """The failure of the infrastructure; None if there was none."""
     wall_ms: int
     """Time from opening to closing, including the start of boxes."""
-    exchanges: tuple[ModelExchange, ...] = ()
-    """Model requests and responses, if they are recorded."""
+    keep: Callable[[bool | None], None] = lambda _: None
+    """Stores the model requests and responses of this attempt if the run keeps those of episodes
+    with this success; may raise ``InfraError``."""
 
 
 class EpisodeRunner:
@@ -142,9 +146,10 @@ class EpisodeRunner:
         # The model budgets are part of the trace, which does not depend on the engine.
         spec = self._models.bounded(spec)
         recorded = self._models.recorded(spec)
-        attempt = attempt_episode(spec, plan, self._pool, recorded)
-        self._models.keep(spec, attempt.exchanges)
-        return attempt
+        recording = self._models.recording(spec)
+        add = partial(self._models.add, recording)
+        attempt = attempt_episode(spec, plan, self._pool, recorded, add)
+        return replace(attempt, keep=partial(self._models.keep, recording))
 
 
 def attempt_episode(
@@ -152,6 +157,7 @@ def attempt_episode(
     plan: EpisodePlan,
     pool: ServicePool,
     recorded: Sequence[ModelExchange] = (),
+    on_exchange: OnExchange = lambda _: None,
 ) -> Attempt:
     """Open the episode, let its agents work, close it and return the trace.
 
@@ -162,6 +168,7 @@ def attempt_episode(
         plan: how its agents are reached. An inline plan needs a pool of inline services.
         pool: lends the service.
         recorded: earlier model responses, in a replay of models.
+        on_exchange: receives model requests with their responses; must not raise.
 
     Raises:
         InputError: no box can be started from the agent that the user named.
@@ -173,7 +180,9 @@ def attempt_episode(
             if isinstance(plan, InlinePlan):
                 return _attempt_inline(spec, plan, client, started)
             seats = _open_seats(client, spec, recorded)
-            return _attempt_over_sockets(spec, plan, client, seats, started, pool.stalls)
+            return _attempt_over_sockets(
+                spec, plan, client, seats, started, pool.stalls, on_exchange
+            )
     except SpecError as error:
         return _failed(Infra(InfraKind.TASK, str(error)), started)
     except InfraError as error:
@@ -224,11 +233,15 @@ def _attempt_over_sockets(
     seats: OpenSeats,
     started: float,
     stalls: Stalls,
+    on_exchange: OnExchange,
 ) -> Attempt:
     socket_dirs = seats.directories
     stopped_before_ms = stalls.stopped_ms()
     receiver = TraceReceiver(
-        seats.messages, tuple(socket_dirs), in_turn=spec.conversation is not None
+        seats.messages,
+        tuple(socket_dirs),
+        in_turn=spec.conversation is not None,
+        on_exchange=on_exchange,
     )
     receiver.start()
     agents: SeatBoxes | SeatSessions
@@ -256,7 +269,6 @@ def _attempt_over_sockets(
         agents.output,
         infra,
         _ms_since(started),
-        tuple(receiver.exchanges),
     )
 
 

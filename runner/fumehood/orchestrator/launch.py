@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -36,6 +37,7 @@ from fumehood.orchestrator.stop_signals import StopRequests, deferred_stop_signa
 from fumehood.records.caches import last_probe
 from fumehood.records.files import make_private_folder
 from fumehood.records.frozen_suite import freeze_suite
+from fumehood.records.redaction import secrets_in
 from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.run_folder import RunFolder, one_writer
 from fumehood.records.run_reader import Accept, RunReader, open_run
@@ -275,8 +277,7 @@ def _execute(
     config, engine = setup.config, ready.chosen.engine
     done = len(setup.episodes) - len(to_run)
     progress.on_start(folder.path, ready.chosen.reason, len(to_run), done)
-    keys = [provider.key for provider in setup.gateway.providers] if setup.gateway else []
-    models = ModelRun(config.models, folder.path, keys) if config.models else None
+    models = ModelRun(config.models, folder.path, _secrets(setup, ready)) if config.models else None
     labels = owner_labels(str(folder.manifest()["run"]))
     with ExitStack() as stack:
         calls_folder = stack.enter_context(owned_folder(labels))
@@ -307,6 +308,15 @@ def _execute(
         run = Run(folder, runner.attempt, boxes.plan, limits, judge, stop, pool.abandon)
         run.execute(to_run, progress.on_row)
     folder.seal()
+
+
+def _secrets(setup: RunSetup, ready: _ReadyEngine) -> set[str]:
+    """Return keys of providers, and values of variables and settings that are named like keys."""
+    secret = {provider.key for provider in setup.gateway.providers} if setup.gateway else set()
+    environments = [os.environ, *(image.environment for image in ready.images.values())]
+    for values in (*environments, setup.config.model_dump()):
+        secret.update(secrets_in(values))
+    return secret
 
 
 def _suite_digest(setup: RunSetup) -> str:

@@ -18,6 +18,7 @@ from fumehood.gateway.probe import ATTEMPTS, ProbeRequest, ProbeResponse, send_p
 from fumehood.gateway.settings import GatewaySettings, ModelsMode
 from fumehood.orchestrator.agents import NamedAgent
 from fumehood.orchestrator.config import ModelsConfig
+from fumehood.records.redaction import Redaction
 from fumehood.report.safe_text import one_line
 from fumehood_agent.scaffolds.chat_model import tool_schema
 from fumehood_agent.scaffolds.dialects import DIALECTS, Dialect
@@ -148,7 +149,6 @@ def _message(probe: _Probe, response: ProbeResponse) -> str:
         text = str(json.loads(response.body)["error"]["message"])
     except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
         text = response.body.decode("utf-8", "replace")
-    if key := probe.request.provider.key:
-        text = text.replace(key, "[key]")
+    text = Redaction([probe.request.provider.key]).redacted(text.encode()).decode()
     shown = one_line(" ".join(text.split())[:200])
     return f" ({shown})" if shown else ""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from threading import Lock
 
@@ -14,18 +15,18 @@ from pydantic import TypeAdapter, ValidationError
 from fumehood.benchmarks.shared.yaml_text import load_yaml
 from fumehood.core.encryption import ENCRYPTED, MARK, encrypt
 from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
-from fumehood.core.errors import InputError
+from fumehood.core.errors import InfraError, InputError
 from fumehood.core.ledger import Budget
 from fumehood.core.trace import ModelExchange
 from fumehood.gateway.settings import GatewaySettings, ModelsMode, Price, Provider
 from fumehood.orchestrator.agents import Participants
 from fumehood.orchestrator.config import ModelsConfig, ProviderConfig
-from fumehood.records.cassette import Cassette
+from fumehood.records.cassette import Cassette, Recording
+from fumehood.records.redaction import Redaction
 
 MICROUSD_PER_USD = 1_000_000
-SECRET_CHARACTERS = 8
-"""Shorter keys are placeholders such as ``none``, which texts contain anyway."""
-REDACTED = b"[key]"
+HELD_BYTES_MAX = 256 * 1024 * 1024
+"""Size of the new requests and responses of one episode that are held until it is scored."""
 
 
 class ModelRun:
@@ -40,13 +41,13 @@ class ModelRun:
         Args:
             config: section ``models`` of the configuration.
             run_folder: stores requests and responses, unless another cassette is recorded.
-            secrets: keys of the providers, which are replaced before anything is stored.
+            secrets: replaced before anything is stored.
         """
         self._config = config
         own = run_folder / "cassette"
         self._source = Cassette(config.cassette or own)
         self._target = self._source if config.mode == "record" else Cassette(own)
-        self._secrets = [secret.encode() for secret in secrets if len(secret) >= SECRET_CHARACTERS]
+        self._redaction = Redaction(secrets)
         self._lock = Lock()
         self._left_bytes = (config.bodies_mb << 20) - self._target.size_bytes()
 
@@ -61,44 +62,51 @@ class ModelRun:
             return ()
         return self._source.read(spec.episode_id)
 
-    def keep(self, spec: EpisodeSpec, exchanges: Sequence[ModelExchange]) -> None:
-        """Store an episode's exchanges without secrets; encrypted if its questions are.
-
-        A run that is not recorded stores none beyond its size budget.
-        """
-        kept = [self._redacted(exchange) for exchange in exchanges]
+    def recording(self, spec: EpisodeSpec) -> Recording:
+        """Return a recording of an episode's exchanges; encrypted if its questions are."""
+        recode: Callable[[bytes], bytes] = bytes
         if spec.harness_mode == ENCRYPTED:
-            kept = [
-                _encrypted(exchange, str(spec.initial_state.get("canary"))) for exchange in kept
-            ]
-        if self._config.mode != "record" and not self._takes_space(kept):
-            self._target.drop(spec.episode_id)
-            return
-        self._target.write(spec.episode_id, kept)
+            recode = partial(_encrypted, canary=str(spec.initial_state.get("canary")))
+        held_max = None if self._config.mode == "record" else HELD_BYTES_MAX
+        return Recording(self._target, spec.episode_id, recode, held_max)
 
-    def _takes_space(self, exchanges: Sequence[ModelExchange]) -> bool:
-        size_bytes = sum(len(each.request) + len(each.response) for each in exchanges)
+    def add(self, recording: Recording, exchange: ModelExchange) -> None:
+        """Add an exchange without secrets."""
+        redact = self._redaction.redacted
+        recording.add(
+            replace(exchange, request=redact(exchange.request), response=redact(exchange.response))
+        )
+
+    def keep(self, recording: Recording, success: bool | None) -> None:
+        """Store the recording of an episode, if the run stores it.
+
+        Args:
+            recording: of the attempt whose result counts.
+            success: of the episode; None without a score.
+
+        Raises:
+            InfraError: it cannot be written.
+        """
+        config = self._config
+        wanted = config.bodies == "all" or (config.bodies == "failed" and success is not True)
+        try:
+            if config.mode == "record" or (wanted and self._takes_space(recording.new_bytes)):
+                recording.finish()
+            else:
+                recording.discard()
+        except OSError as error:
+            raise InfraError(f"model requests cannot be stored: {error}") from error
+
+    def _takes_space(self, size_bytes: int) -> bool:
         with self._lock:
-            if self._config.bodies == "none" or not exchanges or size_bytes > self._left_bytes:
+            if size_bytes > self._left_bytes:
                 return False
             self._left_bytes -= size_bytes
             return True
 
-    def _redacted(self, exchange: ModelExchange) -> ModelExchange:
-        request, response = exchange.request, exchange.response
-        for secret in self._secrets:
-            request = request.replace(secret, REDACTED)
-            response = response.replace(secret, REDACTED)
-        return replace(exchange, request=request, response=response)
 
-
-def _encrypted(exchange: ModelExchange, canary: str) -> ModelExchange:
-    def encrypted(body: bytes) -> bytes:
-        return (MARK + encrypt(body.decode("utf-8", "replace"), canary)).encode()
-
-    return replace(
-        exchange, request=encrypted(exchange.request), response=encrypted(exchange.response)
-    )
+def _encrypted(chunk: bytes, canary: str) -> bytes:
+    return (MARK + encrypt(chunk.decode("utf-8", "replace"), canary)).encode()
 
 
 def check_scaffolds(
@@ -179,7 +187,7 @@ def gateway_settings(
         named=frozenset(named),
         grants=frozenset(config.grants),
         prices=_prices(config.prices),
-        keeps_bodies=config.bodies == "all",
+        keeps_bodies=config.bodies != "none",
         output_tokens_max=config.output_tokens_max,
         calls_at_once=config.calls_at_once,
     )

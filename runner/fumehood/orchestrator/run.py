@@ -179,6 +179,7 @@ class Run:
             _log.warning(
                 "attempting again", episode=str(planned.name), failure=outcome_name(scored.outcome)
             )
+        attempt.keep(scored.score.success)
         if isinstance(scored.outcome, Infra):
             lost.update(model_costs(attempt.records))
         return replace(self._row(planned, attempt, scored, number), lost_costs=dict(+lost))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from queue import SimpleQueue
 from threading import Event, Lock, Thread, Timer
 
@@ -36,6 +36,7 @@ class TraceReceiver:
         seats: tuple[str, ...],
         *,
         in_turn: bool,
+        on_exchange: Callable[[ModelExchange], None] = lambda _: None,
         grace_s: float = GRACE_S,
         flush_s: float = FLUSH_S,
     ) -> None:
@@ -45,16 +46,17 @@ class TraceReceiver:
             messages: messages of the episode after ``Opened``.
             seats: names of the seats.
             in_turn: whether seats act one after another. Otherwise all boxes start at once.
+            on_exchange: receives model exchanges; must not raise.
             grace_s: how long a box may run after its seat's work has ended, seconds.
             flush_s: how long the end of a seat's work may take to arrive, seconds.
         """
         self.records: list[Record] = []
-        self.exchanges: list[ModelExchange] = []
         self.granted_ms = 0
         """Wall time granted so far because the infrastructure delayed a seat."""
         self.infra: Infra | None = None
         """The failure of the infrastructure; None if there was none."""
         self._messages = messages
+        self._on_exchange = on_exchange
         self._grace_s = grace_s
         self._flush_s = flush_s
         self._ended = {name: Event() for name in seats}
@@ -129,7 +131,7 @@ class TraceReceiver:
                 kind = InfraKind.MODELS if field == MODELS_FIELD else InfraKind.TASK
                 self.infra = Infra(kind, f"{field}: {reason}")
             case ModelExchange():
-                self.exchanges.append(message)
+                self._on_exchange(message)
             case TimeGranted(_, granted_ms):
                 self.granted_ms += granted_ms
             case Opened():

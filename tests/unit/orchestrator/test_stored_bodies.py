@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,14 +33,29 @@ def exchange(request: bytes = b"{}", response: bytes = b"{}") -> ModelExchange:
     )
 
 
+def keep(
+    run: ModelRun,
+    *exchanges: ModelExchange,
+    spec: EpisodeSpec | None = None,
+    success: bool | None = False,
+) -> None:
+    recording = run.recording(spec or episode_spec())
+    for each in exchanges:
+        run.add(recording, each)
+    run.keep(recording, success)
+
+
 def kept(
-    folder: Path, *exchanges: ModelExchange, spec: EpisodeSpec | None = None, **settings: Any
+    folder: Path,
+    *exchanges: ModelExchange,
+    spec: EpisodeSpec | None = None,
+    success: bool | None = False,
+    **settings: Any,
 ) -> tuple[ModelExchange, ...]:
     """Store the exchanges of one episode, and return what is stored."""
-    spec = spec or episode_spec()
     run = ModelRun(ModelsConfig.model_validate(settings), folder, [KEY, "", "short"])
-    run.keep(spec, exchanges)
-    return Cassette(folder / "cassette").read(spec.episode_id)
+    keep(run, *exchanges, spec=spec, success=success)
+    return Cassette(folder / "cassette").read((spec or episode_spec()).episode_id)
 
 
 def test_requests_and_responses_are_stored_by_default(tmp_path: Path) -> None:
@@ -73,18 +89,47 @@ def test_nothing_is_stored_if_the_run_does_not_want_it(tmp_path: Path) -> None:
     assert len(kept(tmp_path, exchange(), bodies="none", mode="record")) == 1
 
 
+@pytest.mark.parametrize(("success", "stored"), [(True, 0), (False, 1), (None, 1)])
+def test_a_run_can_store_only_episodes_without_success(
+    tmp_path: Path, success: bool | None, stored: int
+) -> None:
+    assert len(kept(tmp_path, exchange(), bodies="failed", success=success)) == stored
+    assert len(kept(tmp_path, exchange(), bodies="failed", success=success, mode="record")) == 1
+
+
+def test_an_attempt_that_is_not_kept_replaces_an_earlier_one(tmp_path: Path) -> None:
+    assert len(kept(tmp_path, exchange(), bodies="failed")) == 1
+    assert kept(tmp_path, exchange(), bodies="failed", success=True) == ()
+
+
+def test_a_recorded_run_holds_no_bodies_in_memory(tmp_path: Path) -> None:
+    run = ModelRun(ModelsConfig.model_validate({"mode": "record"}), tmp_path, [])
+    recording = run.recording(episode_spec())
+    tracemalloc.start()
+    for number in range(40):
+        run.add(recording, exchange(bytes([number]) * (1 << 20)))
+    held_bytes, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    run.keep(recording, success=None)
+    assert held_bytes < 2 << 20
+    assert len(Cassette(tmp_path / "cassette").read(episode_spec().episode_id)) == 40
+
+
 def test_an_episode_beyond_the_size_budget_is_not_stored(tmp_path: Path) -> None:
-    large = exchange(b"x" * (600 << 10))
     config = ModelsConfig.model_validate({"bodies_mb": 1})
     run = ModelRun(config, tmp_path, [])
     for number in range(3):
-        run.keep(replace(episode_spec(), episode_id=f"e{number}"), [large])
+        large = exchange(bytes([number]) * (600 << 10))
+        keep(run, large, spec=replace(episode_spec(), episode_id=f"e{number}"))
     cassette = Cassette(tmp_path / "cassette")
     assert [len(cassette.read(f"e{number}")) for number in range(3)] == [1, 0, 0]
     # A resumed run counts what is stored already.
     again = ModelRun(config, tmp_path, [])
-    again.keep(replace(episode_spec(), episode_id="e3"), [large])
+    keep(again, exchange(b"3" * (600 << 10)), spec=replace(episode_spec(), episode_id="e3"))
     assert cassette.read("e3") == ()
+    # Equal bodies take no space.
+    keep(again, exchange(bytes(600 << 10)), spec=replace(episode_spec(), episode_id="e4"))
+    assert len(cassette.read("e4")) == 1
 
 
 def test_a_replay_is_stored_in_its_own_run_and_reads_from_the_cassette(tmp_path: Path) -> None:
@@ -94,6 +139,6 @@ def test_a_replay_is_stored_in_its_own_run_and_reads_from_the_cassette(tmp_path:
     config = ModelsConfig.model_validate({"mode": "replay", "cassette": source})
     run = ModelRun(config, tmp_path / "run", [])
     assert run.recorded(episode_spec()) == (recorded,)
-    run.keep(episode_spec(), [exchange(b"3")])
+    keep(run, exchange(b"3"))
     assert Cassette(source).read(episode_spec().episode_id) == (recorded,)
     assert len(Cassette(tmp_path / "run" / "cassette").read(episode_spec().episode_id)) == 1

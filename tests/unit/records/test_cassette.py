@@ -1,0 +1,104 @@
+"""Exchanges are read as they were written, and a growing conversation is stored once."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fumehood.core.errors import InputError
+from fumehood.core.trace import ModelExchange
+from fumehood.records.cassette import CHUNK_BYTES_MIN, Cassette, chunks_of
+
+EXCHANGE = ModelExchange(
+    seat="agent",
+    key="k",
+    occurrence=1,
+    request=b"",
+    status=200,
+    content_type="application/json",
+    response=b"{}",
+)
+TOOLS = [
+    {"type": "function", "function": {"name": f"tool_{number}", "description": "d" * 600}}
+    for number in range(5)
+]
+
+
+def conversation(turns: int, message_characters: int = 1000) -> list[ModelExchange]:
+    """Return the exchanges of an agent that sends its whole conversation with each request."""
+    messages: list[dict[str, Any]] = [{"role": "system", "content": "s" * 2000}]
+    exchanges = []
+    for turn in range(turns):
+        messages.append({"role": "user", "content": f"{turn} " + "u" * message_characters})
+        request = {"model": "m", "messages": messages, "tools": TOOLS, "temperature": 0}
+        body = json.dumps(request, separators=(",", ":")).encode()
+        answer = {"role": "assistant", "content": f"{turn} " + "a" * message_characters}
+        response = json.dumps({"choices": [{"message": answer}]}).encode()
+        exchanges.append(replace(EXCHANGE, key=str(turn), request=body, response=response))
+        messages.append(answer)
+    return exchanges
+
+
+def stored_bytes(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("message_characters", [10, 1000])
+def test_a_conversation_of_twice_the_length_takes_twice_the_space(
+    tmp_path: Path, message_characters: int
+) -> None:
+    sizes = []
+    for turns in (50, 100):
+        exchanges = conversation(turns, message_characters)
+        folder = tmp_path / str(turns)
+        Cassette(folder).write("e", exchanges)
+        assert Cassette(folder).read("e") == tuple(exchanges)
+        sizes.append(stored_bytes(folder))
+    assert sizes[1] < 2.2 * sizes[0]
+    plain = sum(len(each.request) + len(each.response) for each in conversation(50, 1000))
+    assert message_characters == 10 or sizes[0] < plain / 8
+
+
+texts = st.binary(max_size=40) | st.sampled_from([b"},{", b'}],"', b"},{" * 400, b"x" * 700])
+
+
+@given(st.lists(texts, max_size=12))
+def test_the_chunks_of_a_body_are_the_body(parts: list[bytes]) -> None:
+    body = b"".join(parts)
+    chunks = list(chunks_of(body))
+    assert b"".join(chunks) == body
+    assert all(len(chunk) >= CHUNK_BYTES_MIN for chunk in chunks[:-1])
+
+
+@given(st.lists(st.tuples(texts, texts), max_size=5))
+def test_exchanges_are_read_as_they_were_written(bodies: list[tuple[bytes, bytes]]) -> None:
+    exchanges = tuple(
+        replace(EXCHANGE, request=request, response=response) for request, response in bodies
+    )
+    with TemporaryDirectory() as folder:
+        Cassette(Path(folder)).write("e", exchanges)
+        assert Cassette(Path(folder)).read("e") == exchanges
+
+
+def test_a_file_of_another_form_is_no_list_of_exchanges(tmp_path: Path) -> None:
+    cassette = Cassette(tmp_path)
+    cassette.write("e", [EXCHANGE])
+    cassette.file("e").write_text('{"request": "0"}\n')
+    with pytest.raises(InputError, match="is not a list of exchanges"):
+        cassette.read("e")
+
+
+def test_the_chunks_of_replaced_attempts_are_removed(tmp_path: Path) -> None:
+    cassette = Cassette(tmp_path)
+    cassette.write("e", conversation(3))
+    cassette.write("e", [EXCHANGE])
+    cassette.drop_unreferenced()
+    assert len(list((tmp_path / "bodies").iterdir())) == 2
+    assert cassette.read("e") == (EXCHANGE,)
