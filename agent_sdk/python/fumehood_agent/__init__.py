@@ -6,6 +6,7 @@ object with ``reset()`` and ``act(observation)``.
 
 from __future__ import annotations
 
+from fumehood_agent import _lean_grpc as _lean_grpc  # Before any other import of gRPC
 from fumehood_agent.adapter import Action, Agent, Answer, Ending, GiveUp, work
 from fumehood_agent.errors import (
     ConnectionLost,

@@ -178,8 +178,10 @@ def error_from_rpc(
 
 
 def _status_of(error: grpc.RpcError) -> tuple[grpc.StatusCode, str]:
-    # gRPC always raises one of these, although its type hints do not state it.
-    assert isinstance(error, grpc.Call | grpc.aio.AioRpcError)
+    # gRPC always raises one of these, although its type hints do not state it. The second one
+    # imports asyncio.
+    if not isinstance(error, grpc.Call):
+        assert isinstance(error, grpc.aio.AioRpcError)
     return error.code(), error.details() or ""
 
 

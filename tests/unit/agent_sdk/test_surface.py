@@ -82,3 +82,17 @@ def test_importing_has_no_side_effects(tmp_path: Path) -> None:
     )
     assert (done.stdout, done.stderr) == ("1\n", "")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_import_leaves_asyncio_to_those_who_use_it() -> None:
+    program = (
+        "import sys, fumehood_agent, grpc\n"
+        "assert not {'asyncio', 'grpc.aio'} & sys.modules.keys(), 'imported'\n"
+        "import asyncio.events\n"
+        "assert grpc.aio.AioRpcError is __import__('grpc.aio').aio.AioRpcError\n"
+        "assert grpc.aio is sys.modules['grpc.aio']\n"
+        "print(asyncio.run(asyncio.sleep(0, 'works')))\n"
+    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout == "works\n", done.stderr
