@@ -1,5 +1,7 @@
 """``make bench``: the project's speed in one run, as ratios where there is a peer."""
 
+from __future__ import annotations
+
 import argparse
 import json
 import os

@@ -1,5 +1,7 @@
 """Episodes in boxes, against a bare loop of containers at the same concurrency."""
 
+from __future__ import annotations
+
 import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

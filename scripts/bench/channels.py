@@ -5,6 +5,8 @@ counts how many arrive. A channel is closed if the bits that arrive are no bette
 threat model quotes the figures.
 """
 
+from __future__ import annotations
+
 import argparse
 import math
 import os

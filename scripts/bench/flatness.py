@@ -4,6 +4,8 @@ Exit status 1 if memory or descriptors grew after the first tenth of the episode
 fill.
 """
 
+from __future__ import annotations
+
 import argparse
 import os
 import sys

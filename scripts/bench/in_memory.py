@@ -1,5 +1,7 @@
 """The layered toolset in memory: the cost of all layers per call, and episodes per second."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 

@@ -1,5 +1,7 @@
 """A tool call from inside the box, against a bare gRPC echo and against ``docker exec``."""
 
+from __future__ import annotations
+
 import json
 import shutil
 import subprocess

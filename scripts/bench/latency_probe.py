@@ -4,6 +4,8 @@ Uses nothing but gRPC and the generated code, so that both sides of the comparis
 client.
 """
 
+from __future__ import annotations
+
 import json
 import queue
 import sys

@@ -1,5 +1,7 @@
 """Taking times."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

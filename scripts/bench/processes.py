@@ -1,5 +1,7 @@
 """What the process of an episode costs: processor time, memory and threads."""
 
+from __future__ import annotations
+
 import os
 import socket
 import struct

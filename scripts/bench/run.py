@@ -1,5 +1,7 @@
 """A whole inline run, from the plan to the sealed folder."""
 
+from __future__ import annotations
+
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Episodes per second over the sockets of a service."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 

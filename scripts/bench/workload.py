@@ -1,5 +1,7 @@
 """What the benchmarks play."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from pathlib import Path
 

@@ -4,6 +4,8 @@ Annotations, decorators, docstrings, f-strings and texts with a blank are left o
 no effect at run time, and the last are wording.
 """
 
+from __future__ import annotations
+
 import ast
 import re
 from collections.abc import Iterator

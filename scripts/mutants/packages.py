@@ -1,5 +1,7 @@
 """The packages that decide scores or separate the agent, and tests that reach them otherwise."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 

@@ -4,6 +4,8 @@ Importing them takes longer than most tests. Each line of standard input is a JS
 ``tests``; the reply is a JSON object with ``status`` and ``last``, the last line that pytest wrote.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import resource

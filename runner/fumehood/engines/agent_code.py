@@ -1,5 +1,7 @@
 """Finds a user's agent code and builds the command that runs it, the same on every engine."""
 
+from __future__ import annotations
+
 import ast
 import difflib
 import os

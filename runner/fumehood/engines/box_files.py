@@ -5,6 +5,8 @@ the page cache, by link counts. A box therefore gets copies. A copy also hides t
 original in /proc/self/mountinfo.
 """
 
+from __future__ import annotations
+
 import errno
 import fcntl
 import os

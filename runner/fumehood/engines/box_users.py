@@ -7,6 +7,8 @@ A reservation is a record of its owner, like that of a folder. All runs of a use
 share the folder of the records, and change it under a lock, so no two boxes have the same user.
 """
 
+from __future__ import annotations
+
 import fcntl
 import json
 import os

@@ -19,6 +19,8 @@ box and a command to run. It returns the output and the exit of a box. It raises
 for a failure of the infrastructure (a daemon that does not answer, a missing runtime).
 """
 
+from __future__ import annotations
+
 import platform
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field

@@ -4,6 +4,8 @@ Every engine that shares the host's kernel shows them empty. Files that programs
 /proc/stat and /proc/meminfo, describe the whole machine and remain; the threat model lists them.
 """
 
+from __future__ import annotations
+
 _NAMES = ("/proc/cmdline", "/proc/sys/kernel/random/boot_id")
 """The kernel's command line, which holds disk names, and the number of this boot."""
 _LOCKS = ("/proc/locks",)

@@ -1,5 +1,7 @@
 """The inline engine: built-in agents inside the service, without a box."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from typing import NoReturn
 

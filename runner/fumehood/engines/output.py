@@ -5,6 +5,8 @@ read and counted, and the middle is dropped. The first lines show what the agent
 it failed.
 """
 
+from __future__ import annotations
+
 import io
 import os
 import selectors

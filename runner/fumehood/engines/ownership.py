@@ -8,6 +8,8 @@ The start time is read from /proc in clock ticks since boot. It must not depend 
 (as ``psutil.create_time`` does), which can be set while boxes run.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Mapping
 from pathlib import Path

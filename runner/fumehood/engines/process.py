@@ -4,6 +4,8 @@ An agent gets a minimal environment, a separate session that ends with this proc
 output.
 """
 
+from __future__ import annotations
+
 import os
 import re
 import shutil

@@ -6,6 +6,8 @@ folder's record is written before the folder is made and removed after it, so no
 without a record. Names of folders are random, so an old record never refers to a newer folder.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import re

@@ -1,5 +1,7 @@
 """The registry of engines, and the choice of one."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Protocol
 

@@ -10,6 +10,8 @@ was placed first. No ordinary program uses such locks.
 Source: Linux, fs/anon_inodes.c, fs/nsfs.c and fs/locks.c; fcntl(2), "Open file description locks".
 """
 
+from __future__ import annotations
+
 import fcntl
 import os
 import struct

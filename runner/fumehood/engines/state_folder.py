@@ -9,6 +9,8 @@ root /var/lib, and memory, for a user without a writable home.
 Source: XDG Base Directory Specification 0.8; Filesystem Hierarchy Standard 3.0, sections 3.15, 5.8.
 """
 
+from __future__ import annotations
+
 import os
 import stat
 from collections.abc import Iterator

@@ -1,6 +1,8 @@
 """A box that is a child process with its process group. Used by the bubblewrap and process
 engines."""
 
+from __future__ import annotations
+
 import os
 import select
 import signal

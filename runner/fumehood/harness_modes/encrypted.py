@@ -6,6 +6,8 @@ recorded: arguments, unknown names, answers and reasons. Tool results are record
 come from the library.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import replace
 

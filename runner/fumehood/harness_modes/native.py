@@ -1,5 +1,7 @@
 """The harness mode of native suites: agents do not see which faults fired."""
 
+from __future__ import annotations
+
 from itertools import count
 
 from fumehood.core.clock import Clock

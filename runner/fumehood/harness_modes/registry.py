@@ -1,5 +1,7 @@
 """The harness modes, and the imports that a service needs before it is confined."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 

@@ -1,5 +1,7 @@
 """The harness mode that behaves like ToolMisuseBench, for comparison with its published figures."""
 
+from __future__ import annotations
+
 from itertools import count
 from random import Random
 

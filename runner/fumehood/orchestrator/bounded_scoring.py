@@ -4,6 +4,8 @@ A process scores many attempts. If one exceeds its limits, the process is killed
 that attempt fails: see :class:`fumehood.orchestrator.scoring.NotScored`.
 """
 
+from __future__ import annotations
+
 import atexit
 import json
 import os

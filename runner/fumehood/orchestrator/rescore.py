@@ -1,5 +1,7 @@
 """Scores a finished run again, from its traces and the kept replies of its judge."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 from fumehood.core.errors import InputError

@@ -3,6 +3,8 @@
 :mod:`fumehood.orchestrator.bounded_scoring` does this in a confined process with limits.
 """
 
+from __future__ import annotations
+
 import json
 import logging
 from collections.abc import Sequence

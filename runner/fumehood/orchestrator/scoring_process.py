@@ -4,6 +4,8 @@ The owner sends one pickled :class:`Request` at a time. While it is scored, this
 owner, which has the judge and the third-party checkers. All its messages are JSON.
 """
 
+from __future__ import annotations
+
 import json
 import pickle
 import socket

@@ -4,6 +4,8 @@ A baseline is kept for one frozen suite and one version of the code. A probe res
 engine as it describes itself and for one kernel.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import platform

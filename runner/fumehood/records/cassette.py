@@ -13,6 +13,8 @@ their count.
 A cassette belongs to the plan of its run: exchanges are found by the name of their episode.
 """
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,5 +1,7 @@
 """Atomic writes, and safe reads from folders that other users may have written."""
 
+from __future__ import annotations
+
 import errno
 import os
 import stat

@@ -1,5 +1,7 @@
 """The stored form of a suite: one line per task with its gold, equal for all benchmarks."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any

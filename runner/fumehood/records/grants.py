@@ -1,5 +1,7 @@
 """What a run granted to model requests, as its manifest records it."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 from fumehood.core.json_values import Json

@@ -4,6 +4,8 @@ A proof shows that one leaf belongs to a root, without the other leaves. Leaves 
 hashed with different prefixes, so that no node can be presented as a leaf.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from hashlib import sha256
 

@@ -5,6 +5,8 @@ is the run, or one row of it. Sources: the in-toto Attestation Framework and the
 version 1.
 """
 
+from __future__ import annotations
+
 import base64
 import binascii
 import json

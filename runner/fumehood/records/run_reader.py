@@ -7,6 +7,8 @@
                                                             is then part of every output
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass

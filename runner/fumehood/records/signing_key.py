@@ -1,5 +1,7 @@
 """The Ed25519 key that signs runs: one per user, outside every box and every run folder."""
 
+from __future__ import annotations
+
 import os
 import re
 import tempfile

@@ -1,5 +1,7 @@
 """Prepares the agents of the corpus as files that a box can run, and compiles those in C."""
 
+from __future__ import annotations
+
 import shutil
 import subprocess
 from dataclasses import dataclass

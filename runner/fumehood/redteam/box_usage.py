@@ -5,6 +5,8 @@ including memory that belongs to no process. Otherwise the box consists of the p
 descendants.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress

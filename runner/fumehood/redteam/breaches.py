@@ -1,5 +1,7 @@
 """Finds breaches after an attack, from what can be observed outside the box."""
 
+from __future__ import annotations
+
 import json
 import re
 import time

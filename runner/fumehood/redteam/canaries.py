@@ -3,6 +3,8 @@
 Each secret contains a random word. If the word appears in an agent's output, the secret has leaked.
 """
 
+from __future__ import annotations
+
 import os
 import secrets
 import selectors

@@ -4,6 +4,8 @@ The working episode shows whether an attack disturbs others. No event may appear
 episode.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread

@@ -1,5 +1,7 @@
 """Computes how much an attack raises the latency of a neighbour's calls, and whether too much."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 

@@ -4,6 +4,8 @@ Standard input is the answer. The argument ``careless`` judges it with the patte
 judge instead, in which two neighbouring parts match the same character.
 """
 
+from __future__ import annotations
+
 import json
 import re
 import resource

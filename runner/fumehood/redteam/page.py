@@ -1,5 +1,7 @@
 """Writes the table of attacks and engines into a Markdown page."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 
 from fumehood.core.errors import InputError

@@ -5,6 +5,8 @@ A success that an agent reports counts as a breach. A reported failure does not 
 then depends on observations from outside. See ``docs/containment.md``.
 """
 
+from __future__ import annotations
+
 import fcntl
 import os
 import re

@@ -1,5 +1,7 @@
 """A scripted provider of models that obeys every request, and the search for forbidden requests."""
 
+from __future__ import annotations
+
 import json
 import time
 from collections.abc import Iterator

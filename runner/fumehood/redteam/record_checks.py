@@ -1,6 +1,8 @@
 """Writes an attack's records as a run, reads them with the commands, and checks what the commands
 print."""
 
+from __future__ import annotations
+
 import json
 import subprocess
 import sys

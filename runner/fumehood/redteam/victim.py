@@ -1,5 +1,7 @@
 """A victim: a client that calls a service over gRPC and HTTP, and measures how long calls take."""
 
+from __future__ import annotations
+
 import socket
 import time
 from collections.abc import Sequence

@@ -1,5 +1,7 @@
 """Wraps an engine and measures its boxes from the host while they run."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Iterable
 from threading import Event, Thread

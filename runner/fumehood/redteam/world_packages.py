@@ -1,5 +1,7 @@
 """The worlds of attacks on third-party code: their initial states and packages."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from importlib.util import find_spec
 

@@ -6,6 +6,8 @@ It asks the kernel to kill it before the orchestrator when memory runs out, beca
 be repeated.
 """
 
+from __future__ import annotations
+
 import ctypes
 import os
 import resource

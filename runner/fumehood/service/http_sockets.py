@@ -4,6 +4,8 @@ Only a service with HTTP sockets imports this module, because its libraries take
 than an episode takes to play.
 """
 
+from __future__ import annotations
+
 import asyncio
 import socket
 from collections.abc import Sequence

@@ -4,6 +4,8 @@ Only agents that come with the SDK and call no model run here. The episode has t
 layers, ledger and trace as an episode in boxes, so its trace has the same digest.
 """
 
+from __future__ import annotations
+
 import json
 import traceback
 from collections.abc import Callable, Mapping, Sequence

@@ -1,5 +1,7 @@
 """The limits of an agent's messages, as a service gets them."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields

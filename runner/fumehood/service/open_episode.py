@@ -1,5 +1,7 @@
 """The world and the seat endpoints of one open episode, behind sockets and inline alike."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable
 from threading import Condition, Lock

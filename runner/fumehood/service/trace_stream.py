@@ -4,6 +4,8 @@ A call must not wait for its trace, so recording only appends to a queue. The th
 takes the events in batches, serialises them and links them into the chain.
 """
 
+from __future__ import annotations
+
 import time
 from collections import deque
 from collections.abc import Callable, Iterator

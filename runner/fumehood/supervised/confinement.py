@@ -1,5 +1,7 @@
 """Separates a forked process from the host, before it runs any entry point."""
 
+from __future__ import annotations
+
 import ctypes
 import os
 import resource

@@ -1,5 +1,7 @@
 """A fork server that is forked from its owner, so that both import everything only once."""
 
+from __future__ import annotations
+
 import gc
 import os
 import select

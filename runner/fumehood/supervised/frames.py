@@ -1,5 +1,7 @@
 """Messages on a stream socket: their length in four bytes, big-endian, then the bytes."""
 
+from __future__ import annotations
+
 import socket
 import struct
 

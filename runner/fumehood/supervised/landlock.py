@@ -3,6 +3,8 @@
 The kernel's restriction holds for all users, also for files of the process's own user.
 """
 
+from __future__ import annotations
+
 import ctypes
 import os
 import stat

@@ -1,5 +1,7 @@
 """Builds filters of system calls with libseccomp, which knows the call numbers of processors."""
 
+from __future__ import annotations
+
 import ctypes
 import ctypes.util
 import errno

@@ -1,5 +1,7 @@
 """The limits of a supervised process, what separates it from the host, and how it ended."""
 
+from __future__ import annotations
+
 import signal
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass

@@ -1,5 +1,7 @@
 """Whether a process could run, as the kernel measures it."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -5,6 +5,8 @@ socket, the server ends with all its children. It holds no secrets. Only its own
 requests, so it may keep the rights of root, which it needs to give each child another user.
 """
 
+from __future__ import annotations
+
 import gc
 import json
 import os

@@ -4,6 +4,8 @@ Rejected calls fail with ENOSYS, as on a kernel that lacks them. libseccomp gene
 because it knows the call numbers of every processor; without it there is no filter.
 """
 
+from __future__ import annotations
+
 import ctypes
 import os
 import signal

@@ -4,6 +4,8 @@ A reservation is an abstract Unix socket with the number in its name. The kernel
 process that holds it ends. Source: unix(7).
 """
 
+from __future__ import annotations
+
 import secrets
 import socket
 

@@ -1,5 +1,7 @@
 """The SDK's seat directly over the core, without a service: for tests and measurements."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any
 

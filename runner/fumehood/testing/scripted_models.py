@@ -4,6 +4,8 @@ It serves OpenAI's chat completions, responses and embeddings, Anthropic's messa
 generateContent, with and without streaming, over HTTP on loopback.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress

@@ -1,5 +1,7 @@
 """Replies of a scripted model, in the formats of the providers."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

@@ -4,6 +4,8 @@ Questions contain text from agents, and some checkers evaluate it. The process c
 compute. Each question is answered in a forked child, so all questions start from the same state.
 """
 
+from __future__ import annotations
+
 import atexit
 import json
 import subprocess

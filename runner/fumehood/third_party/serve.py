@@ -1,5 +1,7 @@
 """The process of a checker: imports it, drops privileges, and forks for each question."""
 
+from __future__ import annotations
+
 import ctypes
 import json
 import os

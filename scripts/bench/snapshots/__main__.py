@@ -1,5 +1,7 @@
 """``python -m scripts.bench.snapshots``: measures, prints a table and the required ratios."""
 
+from __future__ import annotations
+
 import json
 import os
 import shutil

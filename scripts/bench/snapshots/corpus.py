@@ -1,5 +1,7 @@
 """Documents generated from a seed, with a Zipf distribution of words and log-normal lengths."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -4,6 +4,8 @@ Times are processor time of the one process, but opening, which is wall time, as
 waiting.
 """
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -7,6 +7,8 @@ also identifies the group of a killed run.
 Source: Linux, admin-guide/cgroup-v1 and admin-guide/cgroup-v2.
 """
 
+from __future__ import annotations
+
 import os
 import signal
 import time

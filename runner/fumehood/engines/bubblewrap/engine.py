@@ -5,6 +5,8 @@ inode with other boxes. For an ordinary user, who may make neither control group
 outside a user namespace, memory is limited for each process, and processor time is not limited.
 """
 
+from __future__ import annotations
+
 import os
 import resource
 import secrets

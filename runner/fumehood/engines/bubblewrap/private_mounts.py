@@ -10,6 +10,8 @@ them, and the kernel removes them with the thread.
 Source: Linux, filesystems/overlayfs, "Non-standard behavior"; mount_namespaces(7).
 """
 
+from __future__ import annotations
+
 import ctypes
 import os
 import secrets

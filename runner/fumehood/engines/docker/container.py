@@ -5,6 +5,8 @@ folder except small tmpfs mounts, no capabilities, no privilege escalation, no s
 the list of ``seccomp.py``, no health check, no volume. All other settings keep Docker's defaults.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath

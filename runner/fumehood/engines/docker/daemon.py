@@ -9,6 +9,8 @@ stream, and leaves a connection open when no daemon answers. ``SharedPool``, ``h
 ``api_version`` avoid that.
 """
 
+from __future__ import annotations
+
 import base64
 import io
 import json

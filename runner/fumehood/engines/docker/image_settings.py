@@ -4,6 +4,8 @@ Only the user can correct such an image, so it is an input error and not a failu
 infrastructure.
 """
 
+from __future__ import annotations
+
 import posixpath
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager

@@ -8,6 +8,8 @@ starts; runc uses a group that exists and is empty.
 Source: Linux, admin-guide/cgroup-v1/memory, section 2.7; runc, release notes of 1.0.0-rc94.
 """
 
+from __future__ import annotations
+
 from contextlib import suppress
 from pathlib import Path
 

@@ -1,5 +1,7 @@
 """Builds the image ``agent-node``: Node, the TypeScript SDK and the TypeScript compiler."""
 
+from __future__ import annotations
+
 import fcntl
 import json
 import shutil

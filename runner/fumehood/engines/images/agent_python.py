@@ -4,6 +4,8 @@ The tag is a digest of the sources, so an unchanged image is not built again. Th
 official slim image; if no registry answers, it is made from Debian packages.
 """
 
+from __future__ import annotations
+
 import re
 import tempfile
 from collections.abc import Callable

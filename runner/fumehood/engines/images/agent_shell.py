@@ -1,5 +1,7 @@
 """Builds the image ``agent-shell``: a POSIX shell with coreutils, sed, grep, curl and jq."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 from fumehood.engines.docker.daemon import Daemon

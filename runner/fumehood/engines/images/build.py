@@ -4,6 +4,8 @@ The daemon answers in JSON lines and reports an error as one of them. A deadline
 between two lines.
 """
 
+from __future__ import annotations
+
 import json
 import tarfile
 from collections.abc import Iterable, Mapping

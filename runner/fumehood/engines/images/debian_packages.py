@@ -4,6 +4,8 @@ mmdebstrap unpacks the packages without installing them, so an image has no pack
 of its data. The packages come from the mirror that this machine's apt uses.
 """
 
+from __future__ import annotations
+
 import io
 import shutil
 import subprocess

@@ -1,5 +1,7 @@
 """Builds the image of an agent that is a folder with a Dockerfile."""
 
+from __future__ import annotations
+
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping

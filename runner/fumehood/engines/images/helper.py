@@ -1,5 +1,7 @@
 """Compiles the in-box command ``fumehood`` from C into one static binary, in the user's cache."""
 
+from __future__ import annotations
+
 import shutil
 import subprocess
 import tempfile

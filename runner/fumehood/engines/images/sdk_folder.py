@@ -4,6 +4,8 @@ The SDK comes from this Python's installation. The dependencies are copied too i
 same Python version and machine; otherwise pip fetches them.
 """
 
+from __future__ import annotations
+
 import compileall
 import platform
 import shutil

@@ -1,5 +1,7 @@
 """Finds the sources that images are built from, in a checkout or in the installed package."""
 
+from __future__ import annotations
+
 import os
 import stat
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Finds stale images: those whose sources have changed."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 from fumehood.engines.docker.daemon import Daemon

@@ -1,5 +1,7 @@
 """Connects to abstract sockets, which belong to a network namespace and not to a user."""
 
+from __future__ import annotations
+
 import socket
 from pathlib import Path
 

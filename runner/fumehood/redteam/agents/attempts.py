@@ -4,6 +4,8 @@ An agent prints ``tried GOAL: ERROR`` after a failure and ``got GOAL: RESULT`` a
 probe believes successes and checks failures from outside.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 from collections.abc import Callable

@@ -1,5 +1,7 @@
 """Calls over the published protocol, without the SDK."""
 
+from __future__ import annotations
+
 import grpc
 from attempts import SOCKET
 

@@ -1,5 +1,7 @@
 """Searches for sockets of daemons and sends them commands."""
 
+from __future__ import annotations
+
 import os
 import socket
 import stat

@@ -1,5 +1,7 @@
 """Ignores every signal, in separate sessions, and outlives its wall time."""
 
+from __future__ import annotations
+
 import os
 import signal
 import time

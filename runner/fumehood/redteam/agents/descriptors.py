@@ -1,5 +1,7 @@
 """Opens files, pipes and watches until an error, and enlarges pipes. Bounded."""
 
+from __future__ import annotations
+
 import fcntl
 import os
 import resource

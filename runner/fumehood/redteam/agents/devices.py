@@ -1,5 +1,7 @@
 """Opens devices of the host that have no effect when opened and closed. Others are only listed."""
 
+from __future__ import annotations
+
 import glob
 import os
 import stat

@@ -1,5 +1,7 @@
 """Resolves names in every available way, and sends a secret in one."""
 
+from __future__ import annotations
+
 import socket
 import struct
 from pathlib import Path

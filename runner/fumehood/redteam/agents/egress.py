@@ -1,5 +1,7 @@
 """Connects to this host and the internet by address, over every common protocol."""
 
+from __future__ import annotations
+
 import socket
 
 from attempts import GIVEN, attempt

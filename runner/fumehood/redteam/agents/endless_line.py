@@ -1,5 +1,7 @@
 """Prints hundreds of megabytes without a line break, then through a non-blocking pipe."""
 
+from __future__ import annotations
+
 import os
 import sys
 

@@ -4,6 +4,8 @@ An empty file takes about a kilobyte: an inode and a name. All of them exceed th
 that is probed with this agent.
 """
 
+from __future__ import annotations
+
 import os
 import time
 

@@ -1,5 +1,7 @@
 """Fills every writable folder and reports the number of bytes. Bounded."""
 
+from __future__ import annotations
+
 import os
 import signal
 import time

@@ -1,5 +1,7 @@
 """Prints lines without end, on both outputs."""
 
+from __future__ import annotations
+
 import os
 
 from attempts import say

@@ -1,5 +1,7 @@
 """Calls the third-party code of a world with arguments that make it hang or fail."""
 
+from __future__ import annotations
+
 import json
 
 from attempts import GIVEN, say

@@ -1,5 +1,7 @@
 """Sends malformed messages to every method, and calls the orchestrator's methods of the service."""
 
+from __future__ import annotations
+
 import os
 import random
 

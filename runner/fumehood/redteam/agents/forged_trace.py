@@ -1,5 +1,7 @@
 """Sends text that looks like records: events, rows, scores, log lines."""
 
+from __future__ import annotations
+
 import json
 import os
 

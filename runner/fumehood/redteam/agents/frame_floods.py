@@ -1,5 +1,7 @@
 """Floods of HTTP/2 frames that are cheap for the sender and expensive for a careless server."""
 
+from __future__ import annotations
+
 import struct
 import time
 from collections.abc import Callable, Iterator

@@ -3,6 +3,8 @@
 Frames: RFC 9113, section 4.1. Headers: RFC 7541, section 6.2.2, always as literals.
 """
 
+from __future__ import annotations
+
 import socket
 import struct
 

@@ -1,5 +1,7 @@
 """Searches all readable files and all replies for secrets."""
 
+from __future__ import annotations
+
 import os
 import re
 import time

@@ -1,5 +1,7 @@
 """Reads and writes files of the host, by path and by indirect routes."""
 
+from __future__ import annotations
+
 import os
 from pathlib import Path
 

@@ -1,5 +1,7 @@
 """Lists, signals and reads processes of the host."""
 
+from __future__ import annotations
+
 import os
 import re
 import signal

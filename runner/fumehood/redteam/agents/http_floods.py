@@ -1,5 +1,7 @@
 """Exhausts the HTTP socket of its seat: connections, partial requests, endless bodies, sessions."""
 
+from __future__ import annotations
+
 import os
 import socket
 import time

@@ -1,6 +1,8 @@
 """Sends requests that HTTP servers and JSON parsers have mishandled: odd framing, paths and
 JSON."""
 
+from __future__ import annotations
+
 from attempts import GIVEN, attempt, say
 from speak_http import ask, request, status_of, talk
 

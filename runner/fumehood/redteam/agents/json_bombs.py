@@ -1,6 +1,8 @@
 """Arguments that break JSON parsers: depth, digits, constants, surrogates, duplicate and malicious
 keys."""
 
+from __future__ import annotations
+
 import grpc
 from attempts import attempt, say
 from calls import call, open_channel

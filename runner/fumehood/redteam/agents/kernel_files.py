@@ -1,5 +1,7 @@
 """Opens kernel settings, control groups and the core pattern for writing. Changes nothing."""
 
+from __future__ import annotations
+
 import os
 import stat
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """Counts the episodes of a service by the links of a file that all of them share."""
 
+from __future__ import annotations
+
 import os
 
 from attempts import GIVEN, SOCKET, attempt

@@ -4,6 +4,8 @@ A read lock needs no right to write, and its start is a number of 63 bits that e
 the same inode can query.
 """
 
+from __future__ import annotations
+
 import fcntl
 import os
 import struct

@@ -1,5 +1,7 @@
 """Prints everything that a box reveals; the probe searches it for words that reveal the harness."""
 
+from __future__ import annotations
+
 import glob
 import os
 import socket

@@ -1,5 +1,7 @@
 """Opens ten thousand streams, over few connections and over many, and leaves them open."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 
 import grpc

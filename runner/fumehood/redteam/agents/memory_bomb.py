@@ -1,5 +1,7 @@
 """Takes memory in one process, then in many. Bounded, in case there is no limit."""
 
+from __future__ import annotations
+
 import os
 import time
 

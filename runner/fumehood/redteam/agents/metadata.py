@@ -1,5 +1,7 @@
 """Requests the metadata services that hold the credentials of cloud instances."""
 
+from __future__ import annotations
+
 import http.client
 import os
 

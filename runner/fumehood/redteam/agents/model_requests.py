@@ -4,6 +4,8 @@ The argument ``variant`` chooses the aim. The scripted provider of the probe obe
 keeps it; the probe searches what it received.
 """
 
+from __future__ import annotations
+
 import json
 import time
 from threading import Thread

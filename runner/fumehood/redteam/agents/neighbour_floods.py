@@ -3,6 +3,8 @@
 The argument ``variant`` chooses one flood, so that each has its own numbers.
 """
 
+from __future__ import annotations
+
 import itertools
 import socket
 import struct

@@ -1,5 +1,7 @@
 """Looks for the sockets of other episodes and calls a tool there."""
 
+from __future__ import annotations
+
 import glob
 import os
 import socket

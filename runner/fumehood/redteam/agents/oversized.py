@@ -1,5 +1,7 @@
 """Sends large headers and messages, wrong lengths, and small messages that unpack to large ones."""
 
+from __future__ import annotations
+
 import zlib
 
 import grpc

@@ -4,6 +4,8 @@ It evicts pages and reads those that say 1; the other asks which pages are in me
 reading them: mincore(2), cachestat(2), preadv2(2) with RWF_NOWAIT.
 """
 
+from __future__ import annotations
+
 import ctypes
 import glob
 import mmap

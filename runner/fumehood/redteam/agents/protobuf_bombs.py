@@ -1,5 +1,7 @@
 """Messages that break protobuf parsers: nesting, groups, wrong lengths, invalid text."""
 
+from __future__ import annotations
+
 import grpc
 from attempts import attempt, say
 from calls import call, open_channel, send_raw

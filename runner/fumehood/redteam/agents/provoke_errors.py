@@ -1,5 +1,7 @@
 """Provokes errors and prints their texts, headers and trailers."""
 
+from __future__ import annotations
+
 import os
 
 import grpc

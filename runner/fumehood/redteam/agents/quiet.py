@@ -1,5 +1,7 @@
 """Waits, and does nothing else: the baseline that attacks are compared with."""
 
+from __future__ import annotations
+
 import time
 
 from attempts import say

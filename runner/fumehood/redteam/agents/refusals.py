@@ -1,5 +1,7 @@
 """Sends thousands of messages that are refused, so that a careless server logs each of them."""
 
+from __future__ import annotations
+
 from attempts import say
 from calls import call, open_channel
 

@@ -1,5 +1,7 @@
 """Replays, reorders and races calls, to exceed the budget or to act after the end."""
 
+from __future__ import annotations
+
 from concurrent.futures import ThreadPoolExecutor
 
 from attempts import GIVEN, attempt

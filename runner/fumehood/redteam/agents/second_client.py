@@ -1,5 +1,7 @@
 """Opens thousands of connections to its own socket, from many processes, and holds them."""
 
+from __future__ import annotations
+
 import os
 import socket
 import time

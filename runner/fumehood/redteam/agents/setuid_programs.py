@@ -1,5 +1,7 @@
 """Runs setuid programs and checks whether they become root."""
 
+from __future__ import annotations
+
 import os
 import stat
 import subprocess

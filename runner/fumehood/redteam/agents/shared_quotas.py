@@ -1,5 +1,7 @@
 """One box exhausts what the kernel counts for each user, and another box finds it exhausted."""
 
+from __future__ import annotations
+
 import ctypes
 import fcntl
 import os

@@ -1,5 +1,7 @@
 """Submits an answer that is slow to judge: a patient regular expression takes hours on it."""
 
+from __future__ import annotations
+
 import grpc
 from attempts import say
 from calls import open_channel

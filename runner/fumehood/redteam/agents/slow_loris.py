@@ -1,5 +1,7 @@
 """Starts prefaces, headers and messages without finishing them, and does not read answers."""
 
+from __future__ import annotations
+
 import time
 
 from attempts import attempt, say

@@ -4,6 +4,8 @@ Where control groups have version 1, the memory of sockets has a separate limit,
 default, and all network namespaces of a machine share the bound of the kernel.
 """
 
+from __future__ import annotations
+
 import os
 import socket
 import time

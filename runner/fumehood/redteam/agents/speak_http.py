@@ -1,5 +1,7 @@
 """A raw HTTP client for a seat's HTTP socket, for requests that no client library sends."""
 
+from __future__ import annotations
+
 import json
 import os
 import socket

@@ -1,6 +1,8 @@
 """Leaves links, pipes and sparse files that a careless collector would follow, unpack or wait
 for."""
 
+from __future__ import annotations
+
 import os
 import socket
 

@@ -1,6 +1,8 @@
 """Sends control sequences, markup and prompts to terminals, logs, pages and models, in every
 recorded field."""
 
+from __future__ import annotations
+
 import json
 import os
 

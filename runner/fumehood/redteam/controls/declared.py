@@ -4,6 +4,8 @@ A control that does not succeed proves that the attack tries nothing, or that it
 nothing. An attack without a successful control never counts as stopped.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum

@@ -3,6 +3,8 @@
 Runs inside the box, so it only uses the standard library.
 """
 
+from __future__ import annotations
+
 import fcntl
 import os
 import socket

@@ -4,6 +4,8 @@ call filter.
 User namespaces and the rights of user "nobody" still protect the host.
 """
 
+from __future__ import annotations
+
 import os
 import shutil
 import sys

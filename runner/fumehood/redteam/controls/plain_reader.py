@@ -1,5 +1,7 @@
 """A reader that prints records as they are, as the commands would without their escapes."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterator
 

@@ -1,5 +1,7 @@
 """Runs the controls of attacks, each once, in the settings that they declare."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable
 from contextlib import ExitStack, closing

@@ -1,5 +1,7 @@
 """Runs an attack against a service without checks, and finds the harm from outside."""
 
+from __future__ import annotations
+
 import os
 import subprocess
 import sys
