@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +18,7 @@ from fumehood.core.errors import InputError
 from fumehood.core.evidence import Evidence
 from fumehood.core.json_values import JsonObject, copy_object
 from fumehood.core.task import Case
-from fumehood.core.tools import ToolCall
+from fumehood.core.tools import Failure, ToolCall, Value
 from fumehood.scorers.registry import score_evidence
 from tests.parts.benchmark_data import benchmark_data
 from tests.parts.installed import installed
@@ -143,3 +145,35 @@ def test_an_unknown_part_of_a_reward_basis_is_rejected_with_its_field(tmp_path: 
     (tmp_path / "db.json").write_text('{"tasks": {}, "users": {}}')
     with pytest.raises(InputError, match=r"tasks\.json: .*reward_basis"):
         load_suite(f"tau2:mock:{tmp_path}")
+
+
+def _replies(case: Case, *calls: ToolCall) -> list[str]:
+    world = Tau2Telecom(copy_object(case.task.initial_state))
+    results = [world.call(call) for call in calls]
+    assert all(isinstance(result, Value) for result in results), results
+    return [str(result.output["result"]) for result in results if isinstance(result, Value)]
+
+
+def test_numbers_in_results_are_texts_as_in_the_original() -> None:
+    line: JsonObject = {"customer_id": "C1001", "line_id": "L1002"}
+    bills = ToolCall("get_bills_for_customer", {"customer_id": "C1001"})
+    usage, listed = _replies(_cases()[0], ToolCall("get_data_usage", line), bills)
+    assert all(isinstance(value, str) for value in json.loads(usage).values()), usage
+    assert isinstance(json.loads(listed)[0]["total_due"], float), "objects keep their numbers"
+
+
+def test_arguments_are_not_checked_as_in_the_original() -> None:
+    world = Tau2Telecom(copy_object(_cases()[0].task.initial_state))
+    result = world.call(ToolCall("set_network_mode_preference", {"mode": 7}))
+    assert isinstance(result, Failure), "the method raises an exception after the change"
+    user: Any = world.state["user"]
+    assert user["device"]["network_mode_preference"] == 7
+    assert isinstance(world.call(ToolCall("toggle_data", {"extra": 1})), Failure)
+
+
+def test_a_slow_vpn_is_still_slow_after_it_was_connected_again() -> None:
+    case = next(case for case in _cases() if "bad_vpn" in case.task.task_id)
+    calls = [ToolCall(name, {}) for name in ("disconnect_vpn", "connect_vpn", "check_vpn_status")]
+    assert "poor" in _replies(case, *calls)[-1]
+    other = next(case for case in _cases() if "bad_vpn" not in case.task.task_id)
+    assert "excellent" in _replies(other, *calls[1:])[-1], "tasks do not affect each other"

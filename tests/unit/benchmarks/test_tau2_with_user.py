@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 
 from fumehood.benchmarks.registry import load_suite
 from fumehood.benchmarks.shared.in_memory import Move, play_in_memory
+from fumehood.benchmarks.tau2.scorer import count_steps
 from fumehood.benchmarks.tau2.world import Tau2Company
 from fumehood.core.errors import SpecError
 from fumehood.core.evidence import Evidence
@@ -196,3 +199,38 @@ def test_a_state_with_another_database_digest_is_rejected(tmp_path: Path) -> Non
     state = {**case.task.initial_state, "database": "0" * 64}
     with pytest.raises(SpecError, match="database"):
         Tau2Company(state)
+
+
+@pytest.mark.parametrize(("errors", "right"), [(9, True), (10, False)])
+def test_ten_failed_calls_of_both_seats_fail_a_conversation(errors: int, right: bool) -> None:
+    (case,) = (case for case in cases_of("tau2:mock") if case.task.task_id == "create_task_1")
+    invented: Move = {"seat": "agent", "tool_name": "invented", "args": {}}
+    of_user: Move = {**invented, "seat": "user"}
+    first, *rest = gold(case)
+    assert play(case, [of_user, *[invented] * (errors - 1), first, *rest]) is right
+
+
+def test_a_message_with_calls_is_two_steps_and_a_text_is_one() -> None:
+    (case,) = (case for case in cases_of("tau2:mock") if case.task.task_id == "create_task_1")
+    reads: list[Move] = [{"seat": "agent", "tool_name": "get_users", "args": {}}] * 97
+    evidence = play_in_memory(case.task, [*reads, *gold(case)])
+    assert count_steps(evidence) == 2 * 98 + 3
+    assert success(case, evidence) is True
+    evidence = play_in_memory(case.task, [reads[0], *reads, *gold(case)])
+    assert (count_steps(evidence), success(case, evidence)) == (201, False)
+    calls = tuple(
+        replace(call, model_calls_before=1 + number // 50)
+        for number, call in enumerate(evidence.calls)
+    )
+    assert count_steps(replace(evidence, calls=calls)) == 2 * 2 + 3
+
+
+def test_single_task_files_replace_the_list_of_tasks(tmp_path: Path) -> None:
+    folder = tmp_path / "mock"
+    shutil.copytree(benchmark_data("tau2/mock"), folder)
+    tasks = json.loads((folder / "tasks.json").read_text())
+    (folder / "tasks").mkdir()
+    for task in tasks[:2]:
+        (folder / "tasks" / f"task_{task['id']}.json").write_text(json.dumps(task))
+    names = [case.task.task_id for case in cases_of(f"tau2:mock:{folder}")]
+    assert names == sorted(task["id"] for task in tasks[:2])

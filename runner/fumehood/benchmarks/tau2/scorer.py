@@ -28,6 +28,11 @@ ASKS = (
     "and its result? {text}"
 )
 EPSILON = 1e-6
+STEPS_MAX = 200
+"""A conversation with this many steps fails. A text is one step; a message with calls is one, and
+their execution is another."""
+ERRORS_MAX = 10
+"""A conversation with this many failed calls of both seats fails."""
 
 State = Mapping[str, Any]
 Holds = Callable[[State, Mapping[str, Any]], bool]
@@ -79,7 +84,11 @@ def _named(gold: Gold) -> list[tuple[str, Criterion]]:
 def _checks(
     task: Task, gold: Gold, evidence: Evidence, opinions: Mapping[str, Opinion]
 ) -> dict[str, bool | None]:
-    checks: dict[str, bool | None] = {}
+    errors = sum(call.failure is not None for call in evidence.calls)
+    checks: dict[str, bool | None] = {
+        "end:steps": count_steps(evidence) < STEPS_MAX,
+        "end:errors": errors < ERRORS_MAX,
+    }
     if task.conversation is None:
         checks["end:submitted"] = isinstance(evidence.ends.get(task.seats[0].name), Finished)
     for name, criterion in _named(gold):
@@ -89,6 +98,19 @@ def _checks(
         else:
             checks[name] = _holds(name, criterion, task, evidence)
     return checks
+
+
+def count_steps(evidence: Evidence) -> int:
+    """Return the number of steps of both seats. Source: ``Orchestrator.step`` of the original.
+
+    The calls of one model message are executed in one step. Every call of a seat that sends no
+    model requests counts as a message.
+    """
+    messages = {
+        (call.seat, call.turn, call.model_calls_before or -number)
+        for number, call in enumerate(evidence.calls, 1)
+    }
+    return 2 * len(messages) + len(evidence.submissions)
 
 
 def _holds(name: str, criterion: Criterion, task: Task, evidence: Evidence) -> bool:

@@ -24,6 +24,7 @@ from fumehood.benchmarks.shared.records import validated
 from fumehood.benchmarks.tau2.database import FILES, read_database
 from fumehood.benchmarks.tau2.package import data_folder, domain
 from fumehood.benchmarks.tau2.records import InitialState, Record
+from fumehood.benchmarks.tau2.scorer import ERRORS_MAX, STEPS_MAX
 from fumehood.benchmarks.tau2.world import SEARCH, SEARCHING, Tau2Company
 from fumehood.benchmarks.tau2.world_mock import AGENT_TOOLS, USER_TOOLS, Tau2Mock
 from fumehood.benchmarks.tau2.world_telecom import Tau2Telecom
@@ -40,8 +41,8 @@ World = Tau2Company | Tau2Mock | Tau2Telecom
 Names = tuple[str, ...]
 AGENT, USER = "agent", "user"
 SEATS: Mapping[str, str] = {"assistant": AGENT, "user": USER}
-BUDGET = Budget(steps=200, calls=200, retries=10)
-"""The original's limits of steps and errors. The original counts both seats together."""
+BUDGET = Budget(calls=400, retries=ERRORS_MAX - 1)
+"""The tenth failed call of a seat ends its work. The scorer counts both seats together."""
 ABOUT = About(
     licence="MIT (sierra-research/tau2-bench)",
     criterion="the original's reward: the product of the parts that a task's reward basis names",
@@ -56,6 +57,8 @@ PACKAGE_ABOUT = replace(
 PUBLISHED_SPLIT = "base"
 """The split that is published as the benchmark, out of thousands of generated tasks."""
 TASK_FILES = ("tasks.json", "tasks.json.gz", "tasks_small.json")
+TASK_FOLDER = "tasks"
+"""If it exists, the original reads its ``task_*.json`` and no task file."""
 _COMPONENT = re.compile(r"\{\{component:(\w+)\}\}")
 
 STOPS = ("###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###")
@@ -155,6 +158,9 @@ class Tau2:
 
 def _read_tasks(folder: Path) -> tuple[Path, list[Any]]:
     """Return the task file and its tasks, restricted to the published split if splits are given."""
+    single_files = sorted((folder / TASK_FOLDER).glob("task_*.json"))
+    if single_files:
+        return folder / TASK_FOLDER, [read_json(path) for path in single_files]
     path = first_file(folder, TASK_FILES)
     tasks = read_json(path)
     if not isinstance(tasks, list) or not tasks:
@@ -316,7 +322,7 @@ def _conversation(record: Record) -> ConversationSpec:
     settings: JsonObject = {
         "first": AGENT if seat == USER else USER,
         "opening": text,
-        "turns_max": 200,
+        "turns_max": STEPS_MAX,
     }
     return ConversationSpec("dialogue", {**settings, "stop": {USER: list(STOPS)}})
 

@@ -6,17 +6,19 @@ the package, so that scoring does not need the package.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from functools import cache
 from itertools import count
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
-from fumehood.benchmarks.tau2.package import Domain, calling, domain, execute_tool
+from fumehood.benchmarks.tau2.package import REJECTION_CHARS_MAX, Domain, calling, domain
 from fumehood.core.errors import SpecError
-from fumehood.core.json_values import Json, JsonObject
-from fumehood.core.tools import ToolCall, ToolResult, ToolSpec
+from fumehood.core.json_values import Json, JsonObject, copy_object
+from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
+from fumehood.worlds.schema import reject
 
 
 def preload() -> None:
@@ -29,6 +31,7 @@ class Tau2Telecom:
     ``seen``."""
 
     toolset_id = "tau2_telecom"
+    checks_itself = True
 
     def __init__(self, state: JsonObject) -> None:
         """Use ``state`` as the state of the world.
@@ -43,6 +46,10 @@ class Tau2Telecom:
         agent_database = _database(library.agent.database, state, "agent")
         self._agent = library.agent.tools_class(db=agent_database, initialized=True)
         self._user = user.tools_class(db=_database(user.database, state, "user"), initialized=True)
+        if (vpn := self._user.device.vpn_details) is not None:
+            # In the original, the details of every connection are one object, so that a VPN that
+            # was made slow is still slow after it was connected again.
+            self._user.default_vpn_details = vpn
         self._numbers = count(1)
         self._status = self._observe()
         self.revision = 0
@@ -57,10 +64,20 @@ class Tau2Telecom:
         return _tools()
 
     def call(self, call: ToolCall) -> ToolResult:
-        """Execute one call whose arguments fit its tool's schema."""
+        """Call the method of the company or of the phone that has the tool's name.
+
+        An exception of the method becomes a rejection. The package's tools write numbers in another
+        way than the original, so they are not used.
+        """
+        is_of_agent = call.tool_name in telecom().agent.executes
         with calling(self._agent, self._user, numbers=self._numbers):
-            execute = telecom().executes[call.tool_name]
-            result = execute_tool(execute, call.arguments, self._synchronise)
+            try:
+                method = getattr(self._agent if is_of_agent else self._user, call.tool_name)
+                result: ToolResult = Value({"result": _text(method(**copy_object(call.arguments)))})
+                self._synchronise()
+            except Exception as error:
+                # The original catches every exception in the same way.
+                result = reject("tool_error", str(error)[:REJECTION_CHARS_MAX] or repr(error))
         self._update()
         return result
 
@@ -94,10 +111,11 @@ class Tau2Telecom:
             self.revision += 1
 
     def _observe(self) -> JsonObject:
+        # Without warnings, because arguments are not checked, so a field may have any type.
         speed, description = self._user._run_speed_test()
         return {
-            "agent": self._agent.db.model_dump(mode="json"),
-            "user": self._user.db.model_dump(mode="json"),
+            "agent": self._agent.db.model_dump(mode="json", warnings=False),
+            "user": self._user.db.model_dump(mode="json", warnings=False),
             "seen": {
                 "can_send_mms": self._user._can_send_mms(),
                 "mobile_data_working": self._user._get_mobile_data_working(),
@@ -105,6 +123,26 @@ class Tau2Telecom:
                 "speed": (description or "").lower(),
             },
         }
+
+
+def _text(result: Any) -> str:
+    """Return a result as the original shows it. Source: ``Environment.to_json_str``."""
+    return result if isinstance(result, str) else json.dumps(_with_texts(result), default=str)
+
+
+def _with_texts(value: Any) -> Any:
+    """Return a value with numbers as texts, except in objects."""
+    match value:
+        case BaseModel():
+            return value.model_dump()
+        case int() | float():
+            return str(value)
+        case list() | tuple():
+            return [_with_texts(item) for item in value]
+        case dict():
+            return {key: _with_texts(item) for key, item in value.items()}
+        case _:
+            return value
 
 
 def telecom() -> Domain:
