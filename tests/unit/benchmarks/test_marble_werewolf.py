@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from fumehood.benchmarks.marble.world_werewolf import Werewolf, chosen, killed_at_night, winner
+from fumehood.benchmarks.marble.scorer import _score_game
+from fumehood.benchmarks.marble.world_werewolf import (
+    Werewolf,
+    chosen,
+    killed_at_night,
+    night_points,
+    vote_points,
+    winner,
+)
 from fumehood.core.conversation import Handover
 from fumehood.core.tools import Failure, ToolCall, Value
 
@@ -184,3 +192,38 @@ def test_there_is_no_winner_while_both_sides_live() -> None:
         "villagers",
         None,
     ]
+
+
+def test_a_night_gives_points_to_both_sides() -> None:
+    alive = list(ROLES)
+    both: dict[str, Any] = {"kill": {"ann": "fay", "bob": "fay"}}
+    assert night_points({}, ROLES, alive) == (0, 0)
+    assert night_points({"kill": {"ann": "fay"}}, ROLES, alive) == (0, 0), "no majority"
+    assert night_points(both, ROLES, alive) == (0, 10)
+    assert night_points({**both, "protect": "fay"}, ROLES, alive) == (20, 10)
+    assert night_points({**both, "save": "fay", "poison": "ann"}, ROLES, alive) == (20, 10)
+    assert night_points({"poison": "fay"}, ROLES, alive) == (-20, 0)
+
+
+def test_a_vote_gives_points_to_both_sides() -> None:
+    votes = {"ann": "fay", "cat": "ann", "dan": "ann", "eve": "bob", "fay": "dan"}
+    assert vote_points(votes, "ann", ROLES) == (3 * 2 - 1 + 20, 0)
+    assert vote_points(votes, "fay", ROLES) == (3 * 2 - 1, 10)
+    assert vote_points(votes, None, ROLES) == (3 * 2 - 1, 0)
+
+
+def test_a_game_reports_its_scores_by_rule() -> None:
+    village = Village()
+    village.act("protect", "dan")
+    for wolf in ("ann", "bob"):
+        village.until(wolf, "Name the player")
+        village.act("kill", "dan")
+    village.until("cat", "Night 2")
+    village.until("ann", "Day 2. Vote")
+    village.act("vote", "fay")
+    village.end_turn()
+    village.until("cat", "Night 3")
+    _, metrics = _score_game(village.game, "villagers", {"ann", "bob"})
+    assert metrics["process_score_wolves"] == 2, "a common victim, and a villager sent away"
+    assert metrics["process_score_villagers"] == 3, "a protected victim, and a living seer"
+    assert metrics["result_score"] == 3 - 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
+from fumehood.benchmarks.marble.world_werewolf import WOLF
 from fumehood.core.evidence import Evidence
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import Json, JsonObject
@@ -70,16 +71,31 @@ def _criterion(gold: Gold) -> Mapping[str, Json] | None:
 def _apply_rule(criterion: Mapping[str, Json], evidence: Evidence) -> tuple[bool, JsonObject]:
     if criterion["op"] == "won":
         game = evidence.final_state.get("game")
-        return _score_game(game if isinstance(game, dict) else {}, criterion.get("side"))
+        players = evidence.final_state.get("players")
+        wolves = {
+            player.get("name")
+            for player in (players if isinstance(players, list) else ())
+            if isinstance(player, dict) and player.get("role") == WOLF
+        }
+        return _score_game(game if isinstance(game, dict) else {}, criterion.get("side"), wolves)
     agreement = evidence.final_state.get("agreement")
     price = agreement.get("price") if isinstance(agreement, dict) else None
     return agreement is not None, {"price": price, "turns": evidence.final_state.get("turns", 0)}
 
 
-def _score_game(game: Mapping[str, Json], side: Json) -> tuple[bool, JsonObject]:
-    alive, deaths = game.get("alive"), game.get("deaths")
+def _score_game(game: Mapping[str, Json], side: Json, wolves: set[Json]) -> tuple[bool, JsonObject]:
+    deaths, tenths = game.get("deaths"), game.get("tenths")
+    living = game.get("alive")
+    alive = living if isinstance(living, list) else []
+    living_wolves = len([name for name in alive if name in wolves])
     counts: JsonObject = {
-        "survivors": len(alive) if isinstance(alive, list) else 0,
+        "survivors": len(alive),
+        "result_score": len(alive) - 2 * living_wolves,
+        **{
+            f"process_score_{name}": amount / 10
+            for name, amount in (tenths.items() if isinstance(tenths, dict) else ())
+            if isinstance(amount, int)
+        },
         "deaths": len(deaths) if isinstance(deaths, list) else 0,
         "days": game.get("day", 0),
     }

@@ -52,7 +52,8 @@ class Werewolf:
 
     Initial state: ``players`` (each ``name`` and ``role``) and ``days_max``. Later also ``game``:
     ``day``, ``phase``, ``queue`` (players yet to act in the phase), ``alive``, ``night``,
-    ``votes``, ``used``, ``guarded``, ``news`` (by player), ``deaths``, ``speaker`` and ``winner``.
+    ``votes``, ``used``, ``guarded``, ``news`` (by player), ``deaths``, ``speaker``, ``winner`` and
+    ``tenths`` (tenths of a process point, by side).
     """
 
     toolset_id = "werewolf_v1"
@@ -112,6 +113,7 @@ class Werewolf:
                 "speaker": None,
             },
             "news": {name: [] for name in self._roles},
+            "tenths": dict.fromkeys(SIDES, 0),
         }
         handover = self._advance(self.state["game"])
         assert handover is not None, "a new game has a first player"
@@ -175,14 +177,18 @@ class Werewolf:
 
     def _end_night(self, game: dict[str, Any]) -> None:
         dead = killed_at_night(game["night"])
+        self._add_points(game, night_points(game["night"], self._roles, game["alive"]))
         self._announce(game, f"Morning {game['day']}. Dead: {', '.join(dead) or 'none'}.")
         for name in dead:
             self._remove(game, name, "killed at night")
         game["winner"] = winner(self._roles, game["alive"])
+        if game["day"] > 1 and not game["winner"] and actors("seer", self._roles, game["alive"]):
+            self._add_points(game, (10, 0))
 
     def _end_day(self, game: dict[str, Any]) -> None:
         if game["day"]:
             gone = chosen(game["votes"].values(), tie_to_first=False)
+            self._add_points(game, vote_points(game["votes"], gone, self._roles))
             votes = ", ".join(f"{by} for {name}" for by, name in game["votes"].items())
             self._announce(game, f"Votes: {votes or 'none'}. Sent away: {gone or 'none'}.")
             if gone is not None:
@@ -191,6 +197,10 @@ class Werewolf:
         guarded = game["night"].get("protect")
         used = [action for action in game["used"] if action in ONCE]
         game |= {"day": game["day"] + 1, "night": {}, "votes": {}, "used": used, "guarded": guarded}
+
+    def _add_points(self, game: dict[str, Any], tenths: tuple[int, int]) -> None:
+        for side, amount in zip(SIDES, tenths, strict=True):
+            game["tenths"][side] += amount
 
     def _announce(self, game: dict[str, Any], text: str, but: str = "") -> None:
         for name in game["alive"]:
@@ -259,6 +269,44 @@ def attacked(night: Mapping[str, Any]) -> str | None:
     return chosen(night.get("kill", {}).values(), tie_to_first=True)
 
 
+def night_points(
+    night: Mapping[str, Any], roles: Mapping[str, str], alive: Sequence[str]
+) -> tuple[int, int]:
+    """Return the villagers' and the wolves' process points of a night, in tenths.
+
+    Source: ``scores`` of MARBLE's werewolf environment, as in :func:`vote_points`.
+
+    Args:
+        night: The actions taken, as in :func:`killed_at_night`.
+        roles: By player.
+        alive: The players that lived in the night.
+    """
+    kills, poisoned = list(night.get("kill", {}).values()), night.get("poison")
+    victim = attacked(night)
+    villagers = 20 * (victim is not None and victim == night.get("protect"))
+    if poisoned is not None:
+        villagers += 20 if roles[poisoned] == WOLF else -20
+    return villagers, 10 * (2 * kills.count(victim) > len(actors("wolves", roles, alive)))
+
+
+def vote_points(
+    votes: Mapping[str, str], gone: str | None, roles: Mapping[str, str]
+) -> tuple[int, int]:
+    """Return the villagers' and the wolves' process points of a vote, in tenths.
+
+    Args:
+        votes: Voter → player.
+        gone: The player that was sent away.
+        roles: By player.
+    """
+    villagers = sum(
+        2 if roles[name] == WOLF else -1 for by, name in votes.items() if roles[by] != WOLF
+    )
+    if gone is None:
+        return villagers, 0
+    return (villagers + 20, 0) if roles[gone] == WOLF else (villagers, 10)
+
+
 def winner(roles: Mapping[str, str], alive: Iterable[str]) -> str | None:
     """Return the side that has won, or None while both sides have living players."""
     sides = {roles[name] == WOLF for name in alive}
@@ -267,6 +315,9 @@ def winner(roles: Mapping[str, str], alive: Iterable[str]) -> str | None:
     return None if False in sides else "wolves"
 
 
+SIDES = ("villagers", "wolves")
+
+
 def side_of(role: str) -> str:
     """Return the side of a role."""
-    return "wolves" if role == WOLF else "villagers"
+    return SIDES[role == WOLF]
