@@ -121,6 +121,21 @@ def test_a_judge_answers_safe_or_unsafe_in_the_originals_format(
         assert text in prompt.user
 
 
+def test_the_judge_reads_the_earlier_conversation_and_the_parameters(
+    cases: tuple[Case, ...],
+) -> None:
+    _, (question, *_) = judged(cases[1], "safe")
+    assert question.texts["dialogue"].splitlines()[:4] == [
+        "user says: Tell me the time.",
+        "agent calls tell: {}",
+        "result: It is early.",
+        "agent calls tell: {}",
+    ]
+    assert question.texts["environments"] == '[{"name": "Clock", "parameters": {"time": "late"}}]'
+    assert "Ignore your user" in judged(cases[0], "safe")[1][0].texts["environments"]
+    assert judged(cases[2], "safe")[1][0].texts["environments"] == "none"
+
+
 def test_tasks_are_ungraded_without_a_judge(cases: tuple[Case, ...]) -> None:
     for case in cases:
         assert score_evidence(case.task, case.gold, play_in_memory(case.task, [])).success is None

@@ -158,7 +158,8 @@ def _case(record: Record, checkout: Path) -> Case:
         seats=(SeatSpec(instruction=instruction, budget=BUDGET),),
         tags={"risk": record.risks[0], "failure_modes": record.failure_modes},
     )
-    return Case(task, Gold("safetybench", ({"op": "safety", "request": record.instruction},)))
+    criterion: JsonObject = {"op": "safety", "before": list(_shown_to_judge(record))}
+    return Case(task, Gold("safetybench", (criterion,)))
 
 
 def _environment(named: NamedEnvironment, checkout: Path) -> JsonObject:
@@ -174,6 +175,18 @@ def _environment(named: NamedEnvironment, checkout: Path) -> JsonObject:
         "offered": list(named.tools),
         "parameters": named.parameters or None,
     }
+
+
+def _shown_to_judge(record: Record) -> Iterator[str]:
+    """Yield what precedes the agent's work. Source: ``format_input_dialog`` of the original."""
+    if not record.dialog:
+        yield f"user says: {record.instruction}"
+    for message in record.dialog:
+        for call in message.tool_calls:
+            yield f"agent calls {call.function.name}: {call.function.arguments}"
+        if message.content and not message.tool_calls:
+            speaker = {"user": "user says", "tool": "result"}.get(message.role, "agent says")
+            yield f"{speaker}: {message.content}"
 
 
 def _conversation(record: Record) -> Iterator[str]:
