@@ -15,6 +15,8 @@ static const char HELP[] =
     "                                    a repeated ID runs the call only once\n"
     "fumehood submit [TEXT | -]          end the episode with an answer\n"
     "fumehood give-up [TEXT | -]         end the episode without an answer\n"
+    "fumehood report PROBLEM             record a problem with your model, such as turn_limit\n"
+    "fumehood stop PROBLEM               end the episode because of a problem with your model\n"
     "fumehood run --port N -- COMMAND    run COMMAND with models and tools at 127.0.0.1:N\n"
     "fumehood mcp                        MCP server on standard input and output\n"
     "\n"
@@ -94,6 +96,8 @@ int main(int count, char **words) {
     if (!strcmp(command, "call")) status = call_with_arguments(count - 2, words + 2);
     if (!strcmp(command, "submit") && count <= 3) status = post("/submit", "", second);
     if (!strcmp(command, "give-up") && count <= 3) status = post("/give_up", "", second);
+    if (!strcmp(command, "report") && count == 3) status = post("/report", "", second);
+    if (!strcmp(command, "stop") && count == 3) status = post("/stop", "", second);
     if (!strcmp(command, "mcp") && count == 2) status = speak_mcp();
     if (!strcmp(command, "run")) status = run(count - 2, words + 2);
     if (!strcmp(command, "--help")) status = fputs(HELP, stdout) < 0;

@@ -116,6 +116,8 @@ def test_a_shell_agent_can_play_a_whole_episode(seat: Seat, episode: Listened) -
     code, text = seat.run(HELPER, "call", "get_account", "[]")
     assert (code, json.loads(text)["refusal"]) == (2, "malformed")
     assert seat.run(HELPER, "submit", "42 é") == (0, '{"accepted":true}\n')
+    assert seat.run(HELPER, "report", "turn_limit") == (0, '{"recorded":false}\n')
+    assert seat.run(HELPER, "stop", "bad_luck")[0] == 2
     assert seat.run(HELPER, "give-up", "too late") == (0, '{"accepted":false}\n')
     episode.close()
     ends = [event["end"] for event in episode.events if event["kind"] == "seat_ended"]

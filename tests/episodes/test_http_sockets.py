@@ -192,6 +192,21 @@ def test_the_mcp_library_finds_every_tool_in_the_first_response(
     assert json.loads(text)["code"] == "not_found"
 
 
+@pytest.mark.parametrize("path", ["/report", "/stop"])
+def test_an_unknown_problem_is_refused_and_the_work_continues(http: HttpSeat, path: str) -> None:
+    status, body = http.send(path, b"bad_luck")
+    assert (status, json.loads(body)["refusal"]) == (409, "malformed")
+    assert json.loads(http.send("/report", b"turn_limit\n")[1]) == {"recorded": True}
+
+
+def test_mcp_names_the_problems_if_a_program_states_another_one(episode: Listened) -> None:
+    with closing(McpSeat(episode.directory)) as mcp:
+        for tool in ("fumehood.v1/report", "fumehood.v1/stop"):
+            result = mcp.call(tool, {"problem": ["turn_limit"]})
+            assert result["isError"]
+            assert "turn_limit" in result["content"][0]["text"]
+
+
 def test_a_message_that_is_too_long_is_refused_before_it_is_read(http: HttpSeat) -> None:
     status, body = http.send("/fumehood.v1.ToolService/CallTool", b" " * (LIMITS.body_bytes + 1))
     assert (status, json.loads(body)["code"]) == (429, "resource_exhausted")

@@ -5,19 +5,26 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fumehood.benchmarks.shared.in_memory import open_task
 from fumehood.core.errors import InputError
+from fumehood.core.memory_recorder import MemoryRecorder
+from fumehood.gateway.probe import RESPONSE_BYTES_MAX, ProbeRequest, send_probes
+from fumehood.gateway.settings import Provider
 from fumehood.orchestrator.agents import name_agents
-from fumehood.orchestrator.config import ModelsConfig
-from fumehood.orchestrator.model_probe import ProbedRun, probe_models
+from fumehood.orchestrator.config import ModelsConfig, run_config
+from fumehood.orchestrator.model_probe import ProbedRun, probe_models, tools_of
 from fumehood.orchestrator.models import gateway_settings
+from fumehood.orchestrator.setup import RunSetup
 from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply
 from fumehood_agent.scaffolds.table import SCAFFOLDS
+from tests.parts.tasks import crud_task
 
 KEY = "sk-never-shown-0123456789"
 
@@ -84,6 +91,30 @@ def test_a_provider_that_cannot_be_used_is_one_line(reply: ScriptedReply, words:
     assert models.address in message
     assert message.isprintable()
     assert all(word in message for word in words)
+
+
+def test_the_probe_has_the_tools_of_the_first_task() -> None:
+    with ScriptedModels([ScriptedReply(text="OK")]) as models:
+        provider = {"name": "local", "address": models.address}
+        config = {"suite": "sample", "agents": ["react"], "model": "m1"}
+        setup = RunSetup.create(run_config({**config, "models": {"providers": [provider]}}))
+        probe_models([setup.probed()])
+    sent = [tool["function"]["name"] for tool in models.asked[0].request["tools"]]
+    first = open_task(setup.suite.cases[0].task, MemoryRecorder()).seats[0]
+    assert sent == [*(tool.name for tool in first.list_tools()), "give_up"]
+
+
+def test_a_world_that_needs_a_process_is_probed_with_an_example() -> None:
+    task = replace(crud_task(), world="taubench")
+    assert [tool.name for tool in tools_of(task)] == ["look_up"]
+
+
+def test_a_response_is_read_up_to_a_limit() -> None:
+    endless = {"text": "x" * (2 * RESPONSE_BYTES_MAX)}
+    with ScriptedModels([ScriptedReply(whole=endless)]) as models:
+        provider = Provider(name="local", address=models.address)
+        (response,) = send_probes([ProbeRequest(provider, "/v1/chat/completions", "{}")])
+    assert len(response.body) == RESPONSE_BYTES_MAX
 
 
 def test_a_busy_provider_is_no_evidence() -> None:

@@ -20,5 +20,5 @@ export {
 } from "./errors.js";
 export { encode, type JsonObject, parseExact, RawJson } from "./json.js";
 export type { EarlierTurn, Entry, Observation, Problem, RemainingBudget, ToolSchema } from "./observation.js";
-export type { CallOptions, Failure, Remaining, Reply, Seat, Task, Tool, Value } from "./seat.js";
+export type { CallOptions, Failure, ModelProblem, ModelSeat, Remaining, Reply, Seat, Task, Tool, Value } from "./seat.js";
 export { connect, type ConnectOptions, type Session } from "./session.js";

@@ -97,3 +97,27 @@ export interface Seat {
   /** Gives up, because the task cannot or must not be done, and returns whether this counts. */
   giveUp(reason: string): Promise<boolean>;
 }
+
+/** What went wrong between an agent and its model. */
+export type ModelProblem =
+  /** The reply reached its token limit. */
+  | "reply_truncated"
+  /** The reply does not have the form that the API or the agent's prompt requires. */
+  | "reply_unparseable"
+  /** The arguments of a requested tool call are not a JSON object. */
+  | "arguments_unparseable"
+  /** The conversation is longer than the context of the model. */
+  | "context_overflow"
+  /** The agent's own limit of replies is reached. */
+  | "turn_limit"
+  /** The provider refused a request for another reason. */
+  | "request_refused";
+
+/** A seat whose agent reports problems with its model. */
+export interface ModelSeat extends Seat {
+  /** Ends the work because of a problem with the model, and returns whether this counts. */
+  stop(problem: ModelProblem): Promise<boolean>;
+
+  /** Records a problem with the model in the trace, and returns whether it was recorded; the work continues. */
+  report(problem: ModelProblem): Promise<boolean>;
+}

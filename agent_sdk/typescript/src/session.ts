@@ -16,7 +16,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ConnectionLost, DeadlinePassed, Ended, NotReachable, ServiceFailed } from "./errors.js";
 import * as pb from "./generated/fumehood/v1/tool.js";
 import type { JsonObject, RawJson } from "./json.js";
-import type { CallOptions, Reply, Seat, Task } from "./seat.js";
+import type { CallOptions, ModelProblem, ModelSeat, Reply, Task } from "./seat.js";
 import { Stream } from "./stream.js";
 import * as wire from "./wire.js";
 
@@ -84,7 +84,7 @@ export async function connect(options: ConnectOptions = {}): Promise<Session> {
 }
 
 /** A connection to one seat, created by `connect()`. Parallel calls take turns on the stream. */
-export class Session implements Seat {
+export class Session implements ModelSeat {
   #ended = false;
   #closed = false;
   #answered = 0;
@@ -137,6 +137,22 @@ export class Session implements Seat {
 
   giveUp(reason: string): Promise<boolean> {
     return this.#submit(() => wire.giveUpToPb(reason));
+  }
+
+  stop(problem: ModelProblem): Promise<boolean> {
+    return this.#submit(() => wire.stopToPb(problem));
+  }
+
+  async report(problem: ModelProblem): Promise<boolean> {
+    if (this.#ended) return false;
+    const request = wire.reportToPb(problem);
+    if (this.streams) return (await this.#exchange({ $case: "report", value: request })).recorded;
+    const response = await unary<pb.ReportResponse>((done) => this.client.report(request, done), this.#pending).catch(
+      (error) => {
+        throw this.#error(error, pb.ReportRequest.encode(request).finish().length);
+      },
+    );
+    return response.recorded;
   }
 
   /** Closes the connection; does nothing the second time. A session whose work has ended keeps no program alive. */

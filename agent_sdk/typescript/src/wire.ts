@@ -9,7 +9,7 @@ import { status } from "@grpc/grpc-js";
 import { ConnectionLost, Ended, type FumehoodError, Refused, type RefusalKind, ServiceFailed } from "./errors.js";
 import * as pb from "./generated/fumehood/v1/tool.js";
 import { encode, type JsonObject, RawJson, wellFormed } from "./json.js";
-import type { Failure, Remaining, Reply, Task, Value } from "./seat.js";
+import type { Failure, ModelProblem, Remaining, Reply, Task, Value } from "./seat.js";
 
 const LOST = new Set<unknown>([status.UNAVAILABLE, status.CANCELLED, status.DEADLINE_EXCEEDED]);
 
@@ -51,6 +51,25 @@ export function answerToPb(text: string): pb.SubmitRequest {
  */
 export function giveUpToPb(reason: string): pb.SubmitRequest {
   return written(() => ({ end: { $case: "giveUpReason", value: wellFormed(reason) } }));
+}
+
+const PROBLEMS: Readonly<Record<ModelProblem, pb.ModelProblem>> = {
+  reply_truncated: pb.ModelProblem.MODEL_PROBLEM_REPLY_TRUNCATED,
+  reply_unparseable: pb.ModelProblem.MODEL_PROBLEM_REPLY_UNPARSEABLE,
+  arguments_unparseable: pb.ModelProblem.MODEL_PROBLEM_ARGUMENTS_UNPARSEABLE,
+  context_overflow: pb.ModelProblem.MODEL_PROBLEM_CONTEXT_OVERFLOW,
+  turn_limit: pb.ModelProblem.MODEL_PROBLEM_TURN_LIMIT,
+  request_refused: pb.ModelProblem.MODEL_PROBLEM_REQUEST_REFUSED,
+};
+
+/** Returns the message that ends the work because of a problem with the model. */
+export function stopToPb(problem: ModelProblem): pb.SubmitRequest {
+  return { end: { $case: "stopped", value: PROBLEMS[problem] } };
+}
+
+/** Returns the message that reports a problem with the model. */
+export function reportToPb(problem: ModelProblem): pb.ReportRequest {
+  return { problem: PROBLEMS[problem] };
 }
 
 /** Converts a task. */

@@ -63,6 +63,17 @@ for (const stream of [true, false]) {
       assert.equal(await session.giveUp("too late"), false);
     });
 
+    test("problems with the model are recorded until one ends the work", async (t) => {
+      const session = await seat(t);
+      assert.equal(await session.report("reply_truncated"), true);
+      assert.equal(session.ended, false);
+      assert.equal((await session.call("get_account", { id: "ax1" })).result.kind, "value");
+      assert.equal(await session.stop("turn_limit"), true);
+      assert.equal(session.ended, true);
+      assert.equal(await session.report("turn_limit"), false);
+      assert.equal(await session.stop("turn_limit"), false);
+    });
+
     test("an answer may bring the next turn, and its tools", async (t) => {
       const session = await seat(t, { furtherTurns: [{ instruction: "And now?", tools: ["close_account"] }] });
       assert.deepEqual(session.task.tools.map((tool) => tool.name), TOOLS.slice(0, 3));

@@ -16,6 +16,8 @@ ATTEMPTS = 3
 PAUSE_S = 0.5
 CONNECT_TIMEOUT_S = 5.0
 ANSWER_TIMEOUT_S = 60.0
+RESPONSE_BYTES_MAX = 1 << 20
+"""Part of a response that is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +62,23 @@ async def _send(client: httpx2.AsyncClient, request: ProbeRequest) -> ProbeRespo
         if attempt:
             await asyncio.sleep(PAUSE_S)
         try:
-            response = await client.post(url, content=request.body, headers=headers)
-        except httpx2.TransportError as error:
+            async with (
+                asyncio.timeout(ANSWER_TIMEOUT_S),
+                client.stream("POST", url, content=request.body, headers=headers) as response,
+            ):
+                result = ProbeResponse(response.status_code, await _body(response))
+        except (httpx2.TransportError, TimeoutError) as error:
             result = ProbeResponse(0, b"", type(error).__name__)
             continue
-        result = ProbeResponse(response.status_code, response.content)
         if result.status < 500:
             break
     return result
+
+
+async def _body(response: httpx2.Response) -> bytes:
+    body = bytearray()
+    async for part in response.aiter_bytes():
+        body += part
+        if len(body) > RESPONSE_BYTES_MAX:
+            break
+    return bytes(body[:RESPONSE_BYTES_MAX])

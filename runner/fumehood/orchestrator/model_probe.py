@@ -10,7 +10,10 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from fumehood.benchmarks.shared.in_memory import open_task
 from fumehood.core.errors import InputError
+from fumehood.core.memory_recorder import MemoryRecorder
+from fumehood.core.task import Task
 from fumehood.gateway.capabilities import Capability
 from fumehood.gateway.dialects import RESPONSES_PATH
 from fumehood.gateway.health_check import TEXT
@@ -20,6 +23,7 @@ from fumehood.orchestrator.agents import NamedAgent
 from fumehood.orchestrator.config import ModelsConfig
 from fumehood.records.redaction import Redaction
 from fumehood.report.safe_text import one_line
+from fumehood.worlds.registry import runs_confined
 from fumehood_agent.scaffolds.chat_model import tool_schema
 from fumehood_agent.scaffolds.dialects import DIALECTS, Dialect
 from fumehood_agent.scaffolds.moves import GIVE_UP
@@ -29,7 +33,7 @@ from fumehood_agent.seat import Tool
 
 BUSY_STATUS = 429
 """A busy provider has understood neither form nor key to be wrong."""
-_EXAMPLE = Tool(
+EXAMPLE = Tool(
     "look_up",
     {
         "type": "object",
@@ -39,6 +43,7 @@ _EXAMPLE = Tool(
     },
     "Looks up a record.",
 )
+"""In place of tools that only a service can list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,19 @@ class ProbedRun:
     """Section ``models`` of the configuration; None without models."""
     gateway: GatewaySettings | None
     """Made from the section, keys included."""
+    tools: Sequence[Tool] = (EXAMPLE,)
+    """Tools of the first task."""
+
+
+def tools_of(task: Task) -> Sequence[Tool]:
+    """Return the tools of the first seat of a task; an example if its world needs a service."""
+    try:
+        if not runs_confined(task.world):
+            return (EXAMPLE,)
+        (seat, *_) = open_task(task, MemoryRecorder()).seats
+    except InputError:
+        return (EXAMPLE,)
+    return [Tool(tool.name, tool.parameters, tool.description) for tool in seat.list_tools()]
 
 
 def probe_models(runs: Iterable[ProbedRun]) -> None:
@@ -100,7 +118,7 @@ def _probes(run: ProbedRun) -> Iterator[_Probe]:
             {"role": "user", "content": TEXT},
         ]
         calls_tools = agent.source.name in TOOL_CALLING
-        tools = [tool_schema(tool) for tool in (_EXAMPLE, GIVE_UP)] if calls_tools else []
+        tools = [tool_schema(tool) for tool in (*run.tools, GIVE_UP)] if calls_tools else []
         request = dialect.write(agent.model, settings, messages, tools)
         path = dialect.path(agent.model)
         if path == RESPONSES_PATH and Capability.STORED_RESPONSES.value not in gateway.grants:

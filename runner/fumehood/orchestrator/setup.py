@@ -17,7 +17,7 @@ from fumehood.orchestrator.agents import Participants, name_agents
 from fumehood.orchestrator.config import RunConfig, run_config
 from fumehood.orchestrator.data_source import data_source_of, resolve_config
 from fumehood.orchestrator.judging import JudgeSource, judge_source
-from fumehood.orchestrator.model_probe import ProbedRun, probe_models
+from fumehood.orchestrator.model_probe import ProbedRun, probe_models, tools_of
 from fumehood.orchestrator.models import check_scaffolds, gateway_settings
 from fumehood.orchestrator.plan import PlannedEpisode, plan_episodes
 from fumehood.orchestrator.task_changes import selected, with_budget
@@ -104,7 +104,9 @@ class RunSetup:
 
     def probed(self) -> ProbedRun:
         """Return what the run asks its models."""
-        return ProbedRun(self.participants.with_models(), self.config.models, self.gateway)
+        agents = self.participants.with_models()
+        tools = tools_of(self.suite.cases[0].task) if agents and self.suite.cases else ()
+        return ProbedRun(agents, self.config.models, self.gateway, tools)
 
     def signing(self) -> Signing:
         """Return this user's key and the planned episodes, which the run's seal names.

@@ -15,6 +15,15 @@ _PROBLEMS = {
     for problem in ModelProblem
 }
 
+PROBLEMS = {problem.value: number for number, problem in _PROBLEMS.items()}
+"""Name of each problem with a model → its number on the wire."""
+
+
+def problem_number(name: object) -> tool_pb2.ModelProblem.ValueType:
+    """Return the number of a problem; UNSPECIFIED for other values."""
+    unknown = tool_pb2.MODEL_PROBLEM_UNSPECIFIED
+    return PROBLEMS.get(name, unknown) if isinstance(name, str) else unknown
+
 
 def answer_interaction(
     seat: SeatPort, request: tool_pb2.InteractRequest

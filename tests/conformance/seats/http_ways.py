@@ -41,6 +41,9 @@ class Posted:
     def end(self, request: pb.SubmitRequest) -> pb.SubmitResponse:
         return self._ask("Submit", request, pb.SubmitResponse)
 
+    def report(self, request: pb.ReportRequest) -> pb.ReportResponse:
+        return self._ask("Report", request, pb.ReportResponse)
+
     def hang_up(self) -> None:
         self._seat.close()
 
@@ -96,10 +99,10 @@ class Plain:
         return response
 
     def end(self, request: pb.SubmitRequest) -> pb.SubmitResponse:
-        gives_up = request.WhichOneof("end") == "give_up_reason"
-        path, text = (
-            ("/give_up", request.give_up_reason) if gives_up else ("/submit", request.answer)
-        )
+        path, text = {
+            "give_up_reason": ("/give_up", request.give_up_reason),
+            "stopped": ("/stop", problem_name(request.stopped)),
+        }.get(str(request.WhichOneof("end")), ("/submit", request.answer))
         status, body = self._seat.send(path, text.encode())
         answer = json.loads(body)
         if status == REFUSAL_STATUS:
@@ -111,8 +114,17 @@ class Plain:
         following.turn = answer["turn"]
         return pb.SubmitResponse(accepted=answer["accepted"], next=following)
 
+    def report(self, request: pb.ReportRequest) -> pb.ReportResponse:
+        _, body = self._seat.send("/report", problem_name(request.problem).encode())
+        return pb.ReportResponse(recorded=json.loads(body)["recorded"])
+
     def hang_up(self) -> None:
         self._seat.close()
+
+
+def problem_name(number: pb.ModelProblem.ValueType) -> str:
+    """Return the name of a problem with a model, as paths, MCP and traces contain it."""
+    return pb.ModelProblem.Name(number).removeprefix("MODEL_PROBLEM_").lower()
 
 
 def _refusal(words: dict[str, Any]) -> pb.Refusal:
@@ -158,9 +170,17 @@ class ByMcp:
     def end(self, request: pb.SubmitRequest) -> pb.SubmitResponse:
         if request.WhichOneof("end") == "give_up_reason":
             result = self._seat.call("give_up", {"reason": request.give_up_reason})
+        elif request.WhichOneof("end") == "stopped":
+            problem = problem_name(request.stopped)
+            result = self._seat.call("fumehood.v1/stop", {"problem": problem})
         else:
             result = self._seat.call("submit", {"answer": request.answer})
         return json_format.ParseDict(result["_meta"]["fumehood.v1"], pb.SubmitResponse())
+
+    def report(self, request: pb.ReportRequest) -> pb.ReportResponse:
+        problem = problem_name(request.problem)
+        result = self._seat.call("fumehood.v1/report", {"problem": problem})
+        return json_format.ParseDict(result["_meta"]["fumehood.v1"], pb.ReportResponse())
 
     def hang_up(self) -> None:
         self._seat.close()

@@ -68,6 +68,12 @@ class Seated:
     def give_up(self, reason: str) -> pb.SubmitResponse:
         return self._way.end(pb.SubmitRequest(give_up_reason=reason))
 
+    def stop(self, problem: pb.ModelProblem.ValueType) -> pb.SubmitResponse:
+        return self._way.end(pb.SubmitRequest(stopped=problem))
+
+    def report(self, problem: pb.ModelProblem.ValueType) -> bool:
+        return self._way.report(pb.ReportRequest(problem=problem)).recorded
+
     def calls_recorded(self) -> int:
         return len(self.recorded("call"))
 

@@ -221,6 +221,31 @@ def test_giving_up_ends_the_work(sit_down: SitDown) -> None:
     assert seat.recorded("seat_ended")[0]["end"] == {"outcome": "gave_up", "reason": "not allowed"}
 
 
+def test_stopping_because_of_the_model_ends_the_work(sit_down: SitDown) -> None:
+    seat = sit_down()
+    assert seat.stop(pb.MODEL_PROBLEM_TURN_LIMIT).accepted
+    ended = seat.recorded("seat_ended")[0]["end"]
+    assert ended == {"outcome": "stopped", "problem": "turn_limit"}
+    assert not seat.stop(pb.MODEL_PROBLEM_TURN_LIMIT).accepted
+
+
+def test_each_reported_problem_is_recorded_and_the_work_continues(sit_down: SitDown) -> None:
+    seat = sit_down()
+    numbers = [number for number in pb.ModelProblem.values() if number]
+    assert all(seat.report(number) for number in numbers)
+    assert [event["problem"] for event in seat.recorded("model_problem")] == [
+        "reply_truncated",
+        "reply_unparseable",
+        "arguments_unparseable",
+        "context_overflow",
+        "turn_limit",
+        "request_refused",
+    ]
+    assert {event["source"] for event in seat.recorded("model_problem")} == {"agent"}
+    assert seat.submit("done").accepted
+    assert not seat.report(pb.MODEL_PROBLEM_TURN_LIMIT)
+
+
 def test_an_answer_that_is_too_long_is_refused_and_the_work_continues(sit_down: SitDown) -> None:
     seat = sit_down(limits=SeatLimits(answer_bytes=4))
     refused = seat.submit("12345")

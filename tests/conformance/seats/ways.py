@@ -10,13 +10,13 @@ from contextlib import AbstractContextManager, contextmanager
 from queue import SimpleQueue
 from typing import Protocol
 
-from fumehood.core.outcome import Finished, GaveUp
+from fumehood.core.outcome import Finished, GaveUp, ModelProblem, Stopped
 from fumehood.wire.convert import reply_to_pb, submission_to_pb, task_to_pb
 from fumehood.wire.ports import SeatPort
 from fumehood.wire.seat_requests import answer_interaction
 from fumehood.wire.tool_server import ToolServer, ToolServerLimits
 from fumehood_agent._proto.v1 import tool_pb2 as pb
-from tests.conformance.seats.http_ways import by_http, by_mcp, by_paths
+from tests.conformance.seats.http_ways import by_http, by_mcp, by_paths, problem_name
 from tests.parts.raw_seat import RawSeat, socket_dir
 
 
@@ -38,6 +38,10 @@ class Way(Protocol):
         """End the work."""
         ...
 
+    def report(self, request: pb.ReportRequest) -> pb.ReportResponse:
+        """State a problem with the model."""
+        ...
+
 
 class Direct:
     """The port itself, in this process."""
@@ -56,9 +60,16 @@ class Direct:
         )
 
     def end(self, request: pb.SubmitRequest) -> pb.SubmitResponse:
-        given_up = request.WhichOneof("end") == "give_up_reason"
-        end = GaveUp(request.give_up_reason) if given_up else Finished(request.answer)
+        end: Finished | GaveUp | Stopped = Finished(request.answer)
+        if request.WhichOneof("end") == "give_up_reason":
+            end = GaveUp(request.give_up_reason)
+        elif request.WhichOneof("end") == "stopped":
+            end = Stopped(ModelProblem(problem_name(request.stopped)))
         return submission_to_pb(self._port.submit(end))
+
+    def report(self, request: pb.ReportRequest) -> pb.ReportResponse:
+        problem = ModelProblem(problem_name(request.problem))
+        return pb.ReportResponse(recorded=self._port.report(problem))
 
 
 class Unary:
@@ -77,6 +88,9 @@ class Unary:
 
     def end(self, request: pb.SubmitRequest) -> pb.SubmitResponse:
         return self._stub.Submit(request)
+
+    def report(self, request: pb.ReportRequest) -> pb.ReportResponse:
+        return self._stub.Report(request)
 
 
 class Streamed:
@@ -103,6 +117,10 @@ class Streamed:
         answer = next(self._answers)
         assert answer.WhichOneof("response") == "submit"
         return answer.submit
+
+    def report(self, request: pb.ReportRequest) -> pb.ReportResponse:
+        self._requests.put(pb.InteractRequest(report=request))
+        return next(self._answers).report
 
     def hang_up(self) -> None:
         """Say that nothing more will be sent."""
@@ -131,6 +149,9 @@ class InProcess:
 
     def end(self, request: pb.SubmitRequest) -> pb.SubmitResponse:
         return self._answer(pb.InteractRequest(submit=request)).submit
+
+    def report(self, request: pb.ReportRequest) -> pb.ReportResponse:
+        return self._answer(pb.InteractRequest(report=request)).report
 
     def _answer(self, request: pb.InteractRequest) -> pb.InteractResponse:
         return answer_interaction(self._port, request)

@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, Response
 from fumehood.wire.convert import task_to_pb
 from fumehood.wire.http.requests import CallQueue, TooLarge, read_body
 from fumehood.wire.ports import SeatPort
-from fumehood.wire.seat_requests import answer_call, answer_submission
+from fumehood.wire.seat_requests import answer_call, answer_report, answer_submission
 from fumehood_agent._proto.v1 import tool_pb2
 
 SERVICE = tool_pb2.DESCRIPTOR.services_by_name["ToolService"].full_name
@@ -32,6 +32,7 @@ METHODS: dict[str, _Method] = {
     "GetTask": (tool_pb2.GetTaskRequest, lambda seat, _: task_to_pb(seat.view_task())),
     "CallTool": (tool_pb2.CallToolRequest, answer_call),
     "Submit": (tool_pb2.SubmitRequest, answer_submission),
+    "Report": (tool_pb2.ReportRequest, answer_report),
 }
 
 

@@ -1,9 +1,10 @@
 """MCP for one seat: its tools as an MCP server, over streamable HTTP and over lines.
 
 The ``mcp`` library implements the protocol. The instruction of the task is the server's
-``instructions``, and two additional tools end the work. The ``_meta`` object of each result
-contains what MCP has no field for, as the protobuf message: the units left, and whether the work
-has ended.
+``instructions``, and two additional tools end the work. Two further tools state a problem with the
+model; they are not listed, because they are for the program and not for its model. The ``_meta``
+object of each result contains what MCP has no field for, as the protobuf message: the units left,
+and whether the work has ended.
 
 The line transport adds to MCP's stdio transport what a program that only copies lines cannot: the
 headers that the HTTP transport requires, taken from the message, and the request ID in a response
@@ -30,7 +31,13 @@ from fumehood.version import __version__
 from fumehood.wire.convert import REFUSAL_KINDS, task_to_pb
 from fumehood.wire.http.requests import CallQueue, TooLarge, read_body
 from fumehood.wire.ports import SeatPort, TaskView
-from fumehood.wire.seat_requests import answer_call, answer_submission
+from fumehood.wire.seat_requests import (
+    PROBLEMS,
+    answer_call,
+    answer_report,
+    answer_submission,
+    problem_number,
+)
 from fumehood_agent._proto.v1 import tool_pb2
 
 _json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -38,6 +45,8 @@ _json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 META = "fumehood.v1"
 """Key below ``_meta`` of the protobuf message without its value, the text of the result."""
+STOP, REPORT = f"{META}/stop", f"{META}/report"
+"""Tools that are not listed."""
 SESSIONS_MAX = 64
 """Open sessions per seat."""
 SESSION_HEADER = "mcp-session-id"
@@ -90,6 +99,8 @@ class McpEndpoint:
         arguments = params.arguments or {}
         if params.name in (self._submit, self._give_up):
             return await self._end(params.name, arguments)
+        if params.name in (STOP, REPORT):
+            return await self._state(params.name, arguments.get("problem"))
         call_id = (params.meta or {}).get("fumehood.v1/call_id", "")
         try:
             request = tool_pb2.CallToolRequest(
@@ -112,6 +123,20 @@ class McpEndpoint:
         except ValueError:
             message = f"{argument} contains a lone surrogate; send valid Unicode"
             return _text(message, is_error=True, meta={})
+        return await self._submitted(request)
+
+    async def _state(self, name: str, problem: object) -> types.CallToolResult:
+        number = problem_number(problem)
+        if not number:
+            return _text(f"problem is none of {', '.join(PROBLEMS)}", is_error=True, meta={})
+        if name == STOP:
+            return await self._submitted(tool_pb2.SubmitRequest(stopped=number))
+        request = tool_pb2.ReportRequest(problem=number)
+        response = await self._calls.execute(lambda: answer_report(self._seat, request))
+        message = "Recorded." if response.recorded else "Not recorded."
+        return _text(message, is_error=False, meta=json_format.MessageToDict(response))
+
+    async def _submitted(self, request: tool_pb2.SubmitRequest) -> types.CallToolResult:
         response = await self._calls.execute(lambda: answer_submission(self._seat, request))
         meta = json_format.MessageToDict(response)
         if response.HasField("refusal"):

@@ -13,7 +13,7 @@ from starlette.responses import PlainTextResponse, Response
 from fumehood.core.episode import Reply
 from fumehood.core.json_values import JsonObject, ordered_json
 from fumehood.core.ledger import units_by_name
-from fumehood.core.outcome import Finished, GaveUp, Refusal
+from fumehood.core.outcome import Finished, GaveUp, ModelProblem, Refusal, RefusalKind, Stopped
 from fumehood.core.tools import Value
 from fumehood.wire.http.requests import CallQueue, TooLarge, read_body
 from fumehood.wire.ports import SeatPort, TaskView
@@ -73,7 +73,27 @@ class PathsEndpoint:
         text = await self._text(request)
         return text if isinstance(text, Response) else await self._end(GaveUp(text))
 
-    async def _end(self, end: Finished | GaveUp) -> Response:
+    async def stop(self, request: Request) -> Response:
+        """End the work because of the problem with the model that the body names."""
+        problem = await self._problem(request)
+        return problem if isinstance(problem, Response) else await self._end(Stopped(problem))
+
+    async def report(self, request: Request) -> Response:
+        """Record the problem with the model that the body names; the work continues."""
+        problem = await self._problem(request)
+        if isinstance(problem, Response):
+            return problem
+        recorded = await self._calls.execute(lambda: self._seat.report(problem))
+        return _json({"recorded": recorded}, 200)
+
+    async def _problem(self, request: Request) -> ModelProblem | Response:
+        text = await self._text(request)
+        try:
+            return text if isinstance(text, Response) else ModelProblem(text.strip())
+        except ValueError:
+            return _refused(Refusal(RefusalKind.MALFORMED))
+
+    async def _end(self, end: Finished | GaveUp | Stopped) -> Response:
         result = await self._calls.execute(lambda: self._seat.submit(end))
         if isinstance(result, Refusal):
             return _refused(result)

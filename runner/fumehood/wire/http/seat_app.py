@@ -50,6 +50,8 @@ async def seat_app(
         Route("/call/{tool:path}", paths.call, methods=["POST"]),
         Route("/submit", paths.submit, methods=["POST"]),
         Route("/give_up", paths.give_up, methods=["POST"]),
+        Route("/stop", paths.stop, methods=["POST"]),
+        Route("/report", paths.report, methods=["POST"]),
         *_models(models),
     ]
     app = Starlette(routes=routes, exception_handlers={404: _not_found})
