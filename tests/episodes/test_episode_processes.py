@@ -101,6 +101,14 @@ def test_an_episode_uses_few_threads(pool: ServicePool) -> None:
             assert len(os.listdir(f"/proc/{pid}/task")) <= 10
 
 
+def test_the_process_of_an_open_episode_may_write_no_file(pool: ServicePool) -> None:
+    with pool.lease() as client, listening(client, episode_spec()) as episode:
+        limits = Path(f"/proc/{_process(episode)[0]}/limits").read_text(encoding="ascii")
+        (line,) = (line for line in limits.splitlines() if line.startswith("Max file size"))
+        assert line.split()[3:5] == ["0", "0"]
+        _finish(episode)
+
+
 def test_the_fork_server_has_one_thread_and_no_file_of_grpc(pool: ServicePool) -> None:
     with pool.lease() as client, listening(client, episode_spec()):
         (fork_server,) = children_of(pool.workers()[0].pid)

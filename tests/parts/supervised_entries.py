@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import fcntl
 import json
+import mmap
 import os
 import resource
 import signal
@@ -88,6 +89,18 @@ def attempt(question: JsonObject) -> JsonObject:
         "user": os.getuid(),
         "core": resource.getrlimit(resource.RLIMIT_CORE)[1],
         "files": len(os.listdir("/proc/self/fd")),
+    }
+
+
+def share(question: JsonObject) -> JsonObject:
+    """Take memory that could be shared with another process, which RLIMIT_DATA does not count."""
+    zero = {"flags": mmap.MAP_SHARED, "prot": mmap.PROT_READ}
+    return {
+        "file in memory": _can(lambda: os.memfd_create("file")),
+        "shared mapping": _can(lambda: mmap.mmap(-1, mmap.PAGESIZE)),
+        "mapping of /dev/zero": _can(
+            lambda: mmap.mmap(os.open("/dev/zero", os.O_RDONLY), mmap.PAGESIZE, **zero)
+        ),
     }
 
 

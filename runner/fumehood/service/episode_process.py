@@ -107,6 +107,8 @@ def run_episode(channel: socket.socket, arguments: JsonObject) -> None:
     except SpecError as error:
         send_frame(channel, message_to_bytes(SpecRejected(error.field, error.reason)))
         return
+    # Files in memory, such as those of a tmpfs, count for no other limit.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     _limit_call()
     Thread(target=_follow_service, args=(channel, hosted, meter), daemon=True).start()
     with suppress(BrokenPipeError, ConnectionResetError):  # The service abandons the episode.

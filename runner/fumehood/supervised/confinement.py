@@ -23,7 +23,7 @@ _FIRST_TO_GO = "500"
 """From -1000 to 1000. Source: proc(5), oom_score_adj."""
 _ALSO_READABLE = (
     *("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime"),
-    *("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"),
+    *("/dev/null", "/dev/random", "/dev/urandom"),
 )
 USER, NETWORK, FILES, SYSTEM_CALLS, NO_NEW_PRIVS = (
     "user",

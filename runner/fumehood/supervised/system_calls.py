@@ -79,6 +79,8 @@ _SENT_SIGNALS = frozenset(
     {0, signal.SIGILL, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGSEGV}
 )
 _F_SETSIG = 10
+_SHARED_ANONYMOUS = 0x21
+"""MAP_SHARED | MAP_ANONYMOUS. Source: mmap(2)."""
 FIXED_FILES = (
     *("link", "linkat", "symlink", "symlinkat", "rename", "renameat", "renameat2"),
     "timer_create",
@@ -106,6 +108,9 @@ def build_filter(*, starts_programs: bool) -> bytes | None:
         rules += [Rule(call) for call in (*PROGRAMS, *FIXED_FILES)]
         rules += _signal_rules()
         rules.append(Rule("clone", (Comparison(0, MASKED_EQUAL, _CLONE_THREAD, 0),)))
+        # Memory that no limit of a process counts.
+        shared = Comparison(3, MASKED_EQUAL, _SHARED_ANONYMOUS, _SHARED_ANONYMOUS)
+        rules += [Rule("memfd_create"), Rule("mmap", (shared,))]
     return build_program(ALLOW, REJECT, rules)
 
 

@@ -34,6 +34,7 @@ NAMES = (
     "allocate",
     "die",
     "attempt",
+    "share",
     "echo",
     "listen",
     "nest",
@@ -114,6 +115,17 @@ def test_memory_beyond_the_limit_is_not_allocated(server: ForkServer) -> None:
     end = _end(server, "allocate", Limits(memory_bytes=1 << 29, deadline_s=60))
     assert end.reason is EndReason.MEMORY
     assert end.peak_bytes < 1 << 29
+
+
+def test_a_process_takes_no_memory_that_its_limit_does_not_count(server: ForkServer) -> None:
+    shared = server.ask("share", {}, LIMITS)
+    assert isinstance(shared, dict)
+    assert all(supervised_entries.share({}).values()), "the control without confinement"
+    if confinement.SYSTEM_CALLS in server.holds:
+        assert not shared["file in memory"]
+        assert not shared["shared mapping"]
+    if confinement.FILES in server.holds:
+        assert not shared["mapping of /dev/zero"]
 
 
 def test_a_crash_is_the_own_fault_but_an_outsiders_kill_is_not(server: ForkServer) -> None:
