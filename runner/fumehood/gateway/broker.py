@@ -11,14 +11,15 @@ import asyncio
 import json
 import socket
 import struct
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
 from enum import IntEnum
 from itertools import count
 from typing import Any
 
-from fumehood.gateway.dialects import read_path
+from fumehood.core.ledger import Amounts, Budget, BudgetKind, Ledger, Reservation
+from fumehood.gateway.costs import BYTES_PER_TOKEN, amounts, reserved_tokens
 from fumehood.gateway.health_check import HealthCheck
 from fumehood.gateway.provider_client import (
     ProviderClient,
@@ -28,8 +29,14 @@ from fumehood.gateway.provider_client import (
     StartedResponse,
     Waits,
 )
-from fumehood.gateway.requests import PROVIDER_HEADERS
-from fumehood.gateway.settings import GatewaySettings
+from fumehood.gateway.requests import (
+    PROVIDER_HEADERS,
+    SMALL_BODY_BYTES,
+    ModelRequest,
+    check_request,
+)
+from fumehood.gateway.responses import ResponseReader, spent_tokens
+from fumehood.gateway.settings import GatewaySettings, Price
 from fumehood.gateway.waiting import Spans
 
 REQUESTS_MAX = 256
@@ -41,7 +48,7 @@ _LENGTH = struct.Struct(">I")
 
 
 class _Kind(IntEnum):
-    """Kinds of messages. SEND, USED and CANCEL go to the service; the others come from it."""
+    """Kinds of messages. SEND and CANCEL go to the service; the others come from it."""
 
     SEND = 1
     """Send a request: length of a JSON object, the object, the body."""
@@ -57,10 +64,8 @@ class _Kind(IntEnum):
     """The response has ended early."""
     FAILED = 7
     """There is no response: a JSON object with the reason and the health check."""
-    USED = 8
-    """To the service: the tokens that the request and its response had."""
-    WAITED = 9
-    """From the service: a wait, as a JSON list of the name of a method of ``Waits`` and numbers."""
+    WAITED = 8
+    """A wait, as a JSON list of the name of a method of ``Waits`` and numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +93,15 @@ class Broker:
         self._client = client
         self._waits = Spans()
         self._tasks: dict[int, asyncio.Task[None]] = {}
-        self._started: dict[int, StartedResponse] = {}
+        self._parses = asyncio.Lock()
+        self._ledger: Ledger | None = None
+
+    def limit(self, budget: Budget) -> None:
+        """Send requests from now on, within the budget of all seats of the episode together.
+
+        The process has the budget of each seat. This one holds if an agent took the process over.
+        """
+        self._ledger = Ledger(budget)
 
     async def serve(self, connection: socket.socket) -> None:
         """Answer requests until the process closes the connection or sends a malformed message."""
@@ -107,12 +120,7 @@ class Broker:
 
     def _take(self, message: _Message) -> None:
         task = self._tasks.get(message.number)
-        if message.kind is _Kind.USED:
-            if message.number in self._started:
-                self._started[message.number].used(int(message.content))
-            return
         if message.kind is _Kind.CANCEL:
-            self._started.pop(message.number, None)
             if task is not None:
                 task.cancel()
             return
@@ -126,6 +134,7 @@ class Broker:
         number = message.number
         try:
             await self._send(message)
+            await self._reply(_Kind.ENDED, number, b"")
         except (ProviderFailed, RequestFailed) as error:
             self.has_provider_failed |= isinstance(error, ProviderFailed)
             failed = {
@@ -144,37 +153,73 @@ class Broker:
         (size,) = _LENGTH.unpack_from(message.content)
         head = json.loads(message.content[_LENGTH.size : _LENGTH.size + size])
         body = message.content[_LENGTH.size + size :]
-        providers = {provider.name: provider for provider in self._settings.providers}
-        if read_path(head["path"]) is None:
-            raise ValueError(f"no API has the path {head['path']!r}")
         if not head["headers"].keys() <= PROVIDER_HEADERS:
             raise ValueError("the gateway writes no such headers")
+        checked = await self._checked(head["path"], body, head["headers"])
+        provider = self._settings.provider_of(checked.model)
+        if provider is None or provider.name != head["provider"]:
+            raise ValueError(f"another provider has the model {checked.model}")
+        price = self._settings.price_of(checked.model)
+        reserved = self._reserve(checked, price)
+        spent = checked.tokens_max
         request = ProviderRequest(
-            provider=providers[head["provider"]],
-            path=head["path"],
-            model=head["model"],
-            body=body,
+            provider=provider,
+            path=checked.path,
+            model=checked.model,
+            body=checked.body,
             headers=head["headers"],
             # Not from the process: it could take the turns of another episode.
             episode=str(id(self)),
-            tokens=head["tokens"],
+            tokens=len(body) // BYTES_PER_TOKEN + checked.tokens_max[1],
         )
         waits = _SentWaits(lambda event: self._note(message.number, event), self._add_wait)
-        async with self._client.send(request, waits) as started:
-            self._started[message.number] = started
-            self._add_wait(*started.delay_ms)
-            began = {
-                "status": started.status,
-                "content_type": started.content_type,
-                "delay_ms": started.delay_ms,
-                "check": _check_to_json(started.check),
-            }
-            await self._reply(_Kind.BEGAN, message.number, json.dumps(began).encode())
-            async for part in started.parts():
-                await self._reply(_Kind.PART, message.number, part)
-            await self._reply(_Kind.ENDED, message.number, b"")
-            # The process reports the usage, then cancels.
-            await asyncio.Event().wait()
+        try:
+            async with self._client.send(request, waits) as started:
+                reader = ResponseReader(started.content_type, checked.dialect, keep=False)
+                whole = False
+                try:
+                    await self._pass_on(message.number, started, reader)
+                    whole = True
+                finally:
+                    reader.close()
+                    spent = spent_tokens(checked, reader, started.status, whole=whole)
+                started.used(sum(spent))
+        except (ProviderFailed, RequestFailed):
+            spent = (0, 0)
+            raise
+        finally:
+            assert self._ledger is not None
+            self._ledger.settle(Reservation(reserved), amounts(*spent, price))
+
+    async def _checked(self, path: str, body: bytes, headers: Mapping[str, str]) -> ModelRequest:
+        if len(body) <= SMALL_BODY_BYTES:
+            return check_request(self._settings, path, body, headers)
+        async with self._parses:
+            return await asyncio.to_thread(check_request, self._settings, path, body, headers)
+
+    def _reserve(self, request: ModelRequest, price: Price | None) -> Amounts:
+        """Reserve the cost of a request. Only the last one of an episode may exceed the budget."""
+        ledger = self._ledger
+        if ledger is None or 0 in ledger.remaining().values():
+            raise ValueError("the budget of the episode does not allow another request")
+        if price is None and ledger.limit(BudgetKind.MODEL_MICROUSD) is not None:
+            raise ValueError(f"the budget limits the price, and {request.model} has no price")
+        reserved = amounts(*reserved_tokens(request.tokens_max, request.has_tools), price)
+        ledger.settle(Reservation({}), reserved)
+        return reserved
+
+    async def _pass_on(self, number: int, started: StartedResponse, reader: ResponseReader) -> None:
+        self._add_wait(*started.delay_ms)
+        began = {
+            "status": started.status,
+            "content_type": started.content_type,
+            "delay_ms": started.delay_ms,
+            "check": _check_to_json(started.check),
+        }
+        await self._reply(_Kind.BEGAN, number, json.dumps(began).encode())
+        async for part in started.parts():
+            reader.take(part)
+            await self._reply(_Kind.PART, number, part)
 
     def _add_wait(self, began_ms: int, ended_ms: int) -> None:
         # Before the process learns of the wait.
@@ -220,7 +265,6 @@ class RemoteResponse:
         self,
         head: dict[str, Any],
         arriving: asyncio.Queue[_Message],
-        report_used: Callable[[int], None],
     ) -> None:
         self.status: int = head["status"]
         self.content_type: str = head["content_type"]
@@ -228,7 +272,6 @@ class RemoteResponse:
         self.delay_ms: tuple[int, int] = (began_ms, ended_ms)
         self.check = HealthCheck(**head["check"]) if head["check"] else None
         self._arriving = arriving
-        self._report_used = report_used
 
     async def parts(self) -> AsyncIterator[bytes]:
         """Yield the bytes as they arrive.
@@ -245,8 +288,7 @@ class RemoteResponse:
             yield message.content
 
     def used(self, tokens: int) -> None:
-        """Report the tokens that the request and its response had."""
-        self._report_used(tokens)
+        """Do nothing: the broker counts the tokens itself."""
 
 
 class RemoteProviderClient:
@@ -285,19 +327,13 @@ class RemoteProviderClient:
             {
                 "provider": request.provider.name,
                 "path": request.path,
-                "model": request.model,
                 "headers": dict(request.headers),
-                "tokens": request.tokens,
             }
         ).encode()
         try:
             _write(writer, _Kind.SEND, number, _LENGTH.pack(len(head)) + head + request.body)
             await writer.drain()
-            yield await _started(
-                arriving,
-                waits,
-                lambda tokens: _write(writer, _Kind.USED, number, str(tokens).encode()),
-            )
+            yield await _started(arriving, waits)
         finally:
             del self._arriving[number]
             _write(writer, _Kind.CANCEL, number, b"")
@@ -325,16 +361,14 @@ class RemoteProviderClient:
             arriving.put_nowait(_Message(_Kind.BROKE, number, b""))
 
 
-async def _started(
-    arriving: asyncio.Queue[_Message], waits: Waits, report_used: Callable[[int], None]
-) -> RemoteResponse:
+async def _started(arriving: asyncio.Queue[_Message], waits: Waits) -> RemoteResponse:
     while True:
         message = await arriving.get()
         match message.kind:
             case _Kind.WAITED:
                 _note(waits, json.loads(message.content))
             case _Kind.BEGAN:
-                return RemoteResponse(json.loads(message.content), arriving, report_used)
+                return RemoteResponse(json.loads(message.content), arriving)
             case _Kind.FAILED:
                 raise _failure(json.loads(message.content))
             case _:

@@ -32,9 +32,7 @@ from fumehood.gateway.costs import (
     BYTES_PER_TOKEN,
     COST_KINDS,
     amounts,
-    fewest_tokens,
     reserved_tokens,
-    tokens_to_charge,
 )
 from fumehood.gateway.health_check import HealthCheck
 from fumehood.gateway.provider_client import (
@@ -53,7 +51,7 @@ from fumehood.gateway.requests import (
     SeatCassette,
     refuse,
 )
-from fumehood.gateway.responses import PassedResponse, ResponseReader
+from fumehood.gateway.responses import PassedResponse, ResponseReader, spent_tokens
 from fumehood.gateway.settings import GatewaySettings, ModelsMode, Price, Provider
 from fumehood.gateway.waiting import Activity, WaitCredit
 
@@ -342,15 +340,7 @@ class ModelEndpoint:
     ) -> None:
         reader.close()
         status = response.status
-        if status >= 400:
-            spent = (0, 0)
-        elif whole:
-            spent = tokens_to_charge(
-                reader.usage, call.tokens, self._fewest(call.model_request, reader)
-            )
-        else:
-            # The provider may have reported its input before the agent disconnected.
-            spent = max(call.tokens[0], reader.usage.input_tokens), call.tokens[1]
+        spent = spent_tokens(call.model_request, reader, status, whole=whole)
         await self._settle(call, status, reader, spent=spent)
         for problem in reader.problems(status, whole=whole):
             await self._note_problem(problem)
@@ -381,16 +371,6 @@ class ModelEndpoint:
                 return False
         self._kept_bytes += size_bytes
         return True
-
-    def _fewest(self, request: ModelRequest, reader: ResponseReader) -> tuple[int, int]:
-        size_bytes = len(request.body)
-        return fewest_tokens(
-            request.text_characters,
-            size_bytes,
-            reader.size_bytes,
-            request.dialect,
-            streamed=reader.streams,
-        )
 
     async def _settle_without_response(
         self, call: _Admitted, status: int, *, spent: tuple[int, int]

@@ -28,7 +28,6 @@ from fumehood.gateway.dialects import (
     RESPONSES_PATH,
     STREAM_QUERY,
     Dialect,
-    ReadPath,
     read_path,
 )
 from fumehood.gateway.settings import GatewaySettings, ModelsMode
@@ -119,6 +118,7 @@ PROVIDER_HEADERS = frozenset({"content-type", "accept", "anthropic-version", *BE
 """Names of the headers that a provider gets, in addition to the key."""
 SMALL_BODY_BYTES = 64 * 1024
 """Size of a request that is parsed in less than a few milliseconds."""
+_UNKNOWN_PATH = f"unknown path; POST to one of {', '.join(DIALECTS)}"
 NO_MODEL = "the request must be one JSON object with a model name"
 _MODEL_KEY = b'"model"'
 # Each byte of a name may be escaped with six characters, as in \\u0061.
@@ -204,21 +204,20 @@ class RequestReader:
         path: str = request.scope["path"]
         if request.query_params.get("alt") == "sse":
             path += STREAM_QUERY
-        read = read_path(path)
-        if read is None or request.method != "POST":
-            known = ", ".join(DIALECTS)
-            raise Refused(ModelRefusal.MALFORMED, f"unknown path; POST to one of {known}")
+        read = read_path(path) if request.method == "POST" else None
+        if read is None:
+            raise Refused(ModelRefusal.MALFORMED, _UNKNOWN_PATH)
         body = await _read(request, self._settings.body_bytes_max, memory)
         headers = dict(request.headers)
         if len(body) <= SMALL_BODY_BYTES:
-            return self._check(path, read, body, headers)
+            return check_request(self._settings, path, body, headers)
         if read.model:
-            self._check_model({"model": read.model})
+            _check_model(self._settings, {"model": read.model})
         else:
             self._check_model_early(body)
         async with self._parses:
             return await asyncio.get_running_loop().run_in_executor(
-                self._threads, lambda: self._check(path, read, body, headers)
+                self._threads, lambda: check_request(self._settings, path, body, headers)
             )
 
     def _check_model_early(self, body: bytes) -> None:
@@ -227,7 +226,7 @@ class RequestReader:
         while position >= 0:
             match = _MODEL_NAME.match(body, position + len(_MODEL_KEY))
             # An escaped name needs a parser.
-            if match is not None and (b"\\" in match[1] or self._has_model(match[1])):
+            if match is not None and (b"\\" in match[1] or _has_model(self._settings, match[1])):
                 return
             has_model_key = True
             position = body.find(_MODEL_KEY, position + len(_MODEL_KEY))
@@ -236,58 +235,75 @@ class RequestReader:
         message = "no provider has the model of the request; see GET /v1/models"
         raise Refused(ModelRefusal.UNKNOWN_MODEL, message)
 
-    def _has_model(self, name: bytes) -> bool:
-        replays = self._settings.mode is ModelsMode.REPLAY
-        return replays or self._settings.provider_of(name.decode("utf-8", "replace")) is not None
 
-    def _check(
-        self, path: str, read: ReadPath, body: bytes, headers: Mapping[str, str]
-    ) -> ModelRequest:
-        settings, dialect = self._settings, DIALECTS[read.api]
-        try:
-            parsed = parse_object(body)
-            written = to_bytes(parsed)
-            model = self._check_model({"model": read.model} if read.model else parsed)
-            tokens = most_tokens(parsed, len(body), dialect, settings.output_tokens_max)
-        except (InvalidJson, InvalidLimit) as error:
-            raise Refused(ModelRefusal.MALFORMED, str(error)) from None
-        needed = needs_of(read.api, parsed, headers, model=model, named=settings.names(model))
-        missing = {
-            capability: field_name
-            for capability, field_name in needed.fields.items()
-            if capability not in settings.grants
-        }
-        if missing:
-            raise Refused(ModelRefusal.CAPABILITY_NOT_GRANTED, _missing_message(missing), missing)
-        if path == RESPONSES_PATH and Capability.STORED_RESPONSES.value not in settings.grants:
-            # Without this field, the provider stores the response.
-            written = to_bytes({**parsed, "store": False})
-        return ModelRequest(
-            path=path,
-            dialect=dialect,
-            body=written,
-            headers=_provider_headers(headers, read.streams or parsed.get("stream") is True),
-            model=model,
-            key=request_key(path, parsed),
-            size_bytes=len(body),
-            tokens_max=tokens,
-            text_characters=text_length(parsed),
-            has_tools=bool(parsed.get("tools") or parsed.get("functions")),
-            is_bounded=not needed.fields and not needed.has_media,
-        )
+def _has_model(settings: GatewaySettings, name: bytes) -> bool:
+    replays = settings.mode is ModelsMode.REPLAY
+    return replays or settings.provider_of(name.decode("utf-8", "replace")) is not None
 
-    def _check_model(self, parsed: JsonObject) -> str:
-        model = parsed.get("model")
-        if not isinstance(model, str) or not model:
-            raise Refused(ModelRefusal.MALFORMED, NO_MODEL)
-        name = model.encode()
-        if len(name) > MODEL_NAME_BYTES_MAX:
-            message = f"a model name has at most {MODEL_NAME_BYTES_MAX} bytes, not {len(name)}"
-            raise Refused(ModelRefusal.MALFORMED, message)
-        if not self._has_model(name):
-            message = f"no provider has the model {model}; see GET /v1/models"
-            raise Refused(ModelRefusal.UNKNOWN_MODEL, message)
-        return model
+
+def check_request(
+    settings: GatewaySettings, path: str, body: bytes, headers: Mapping[str, str]
+) -> ModelRequest:
+    """Check a request, and write it anew.
+
+    Args:
+        settings: providers, grants and limits.
+        path: of the URL.
+        body: of the request.
+        headers: their names in lower case.
+
+    Raises:
+        Refused: the gateway does not send it.
+    """
+    read = read_path(path)
+    if read is None:
+        raise Refused(ModelRefusal.MALFORMED, _UNKNOWN_PATH)
+    dialect = DIALECTS[read.api]
+    try:
+        parsed = parse_object(body)
+        written = to_bytes(parsed)
+        model = _check_model(settings, {"model": read.model} if read.model else parsed)
+        tokens = most_tokens(parsed, len(body), dialect, settings.output_tokens_max)
+    except (InvalidJson, InvalidLimit) as error:
+        raise Refused(ModelRefusal.MALFORMED, str(error)) from None
+    needed = needs_of(read.api, parsed, headers, model=model, named=settings.names(model))
+    missing = {
+        capability: field_name
+        for capability, field_name in needed.fields.items()
+        if capability not in settings.grants
+    }
+    if missing:
+        raise Refused(ModelRefusal.CAPABILITY_NOT_GRANTED, _missing_message(missing), missing)
+    if path == RESPONSES_PATH and Capability.STORED_RESPONSES.value not in settings.grants:
+        # Without this field, the provider stores the response.
+        written = to_bytes({**parsed, "store": False})
+    return ModelRequest(
+        path=path,
+        dialect=dialect,
+        body=written,
+        headers=_provider_headers(headers, read.streams or parsed.get("stream") is True),
+        model=model,
+        key=request_key(path, parsed),
+        size_bytes=len(body),
+        tokens_max=tokens,
+        text_characters=text_length(parsed),
+        has_tools=bool(parsed.get("tools") or parsed.get("functions")),
+        is_bounded=not needed.fields and not needed.has_media,
+    )
+
+
+def _check_model(settings: GatewaySettings, parsed: JsonObject) -> str:
+    model = parsed.get("model")
+    if not isinstance(model, str) or not model:
+        raise Refused(ModelRefusal.MALFORMED, NO_MODEL)
+    name = model.encode()
+    if len(name) > MODEL_NAME_BYTES_MAX:
+        message = f"a model name has at most {MODEL_NAME_BYTES_MAX} bytes, not {len(name)}"
+        raise Refused(ModelRefusal.MALFORMED, message)
+    if not _has_model(settings, name):
+        message = f"no provider has the model {model}; see GET /v1/models"
+        raise Refused(ModelRefusal.UNKNOWN_MODEL, message)
+    return model
 
 
 def _missing_message(missing: Mapping[str, str]) -> str:

@@ -10,8 +10,10 @@ from hashlib import sha256
 from typing import Any
 
 from fumehood.core.outcome import ModelProblem
+from fumehood.gateway.costs import fewest_tokens, tokens_to_charge
 from fumehood.gateway.dialects import FINISH_REASONS, Dialect, Usage
 from fumehood.gateway.provider_client import StartedResponse
+from fumehood.gateway.requests import ModelRequest
 
 _EVENT_BYTES_MAX = 16 * 1024 * 1024
 """Size of one line of a stream, and of the arguments of one tool call. Longer ones are not read."""
@@ -127,6 +129,32 @@ class ResponseReader:
             known = self._arguments.get(key, "")
             if len(known) <= _EVENT_BYTES_MAX:
                 self._arguments[key] = known + written
+
+
+def spent_tokens(
+    request: ModelRequest, reader: ResponseReader, status: int, *, whole: bool
+) -> tuple[int, int]:
+    """Return the tokens to charge for a request and for its response.
+
+    Args:
+        request: the request.
+        reader: has read the response, as far as it arrived.
+        status: HTTP status of the response.
+        whole: whether all of it arrived.
+    """
+    if status >= 400:
+        return 0, 0
+    if not whole:
+        # The provider may have reported its input before the agent disconnected.
+        return max(request.tokens_max[0], reader.usage.input_tokens), request.tokens_max[1]
+    fewest = fewest_tokens(
+        request.text_characters,
+        len(request.body),
+        reader.size_bytes,
+        request.dialect,
+        streamed=reader.streams,
+    )
+    return tokens_to_charge(reader.usage, request.tokens_max, fewest)
 
 
 def _is_object(text: str) -> bool:

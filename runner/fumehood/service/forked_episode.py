@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InfraError, InputError, SpecError
 from fumehood.core.json_values import JsonObject, canonical_json
+from fumehood.core.ledger import Budget, BudgetKind, ChargedBy
 from fumehood.core.outcome import AgentCrashed
 from fumehood.core.trace import Chain, EpisodeClosed, Event, ModelExchange, Record, SeatEnded
 from fumehood.gateway.settings import GatewaySettings, settings_to_line, without_keys
@@ -78,16 +79,27 @@ class ModelEvidence(Protocol):
     """Whether a check showed that a provider does not work."""
 
 
+class ModelConnection(ModelEvidence, Protocol):
+    """Sends the model requests of one process."""
+
+    def limit(self, budget: Budget) -> None:
+        """Permit the model requests of an episode, within the budget of all its seats."""
+        ...
+
+
 class NoModels:
-    """The evidence of a process that cannot send model requests."""
+    """The connection of a process that cannot send model requests."""
 
     waited_ms = 0
     has_provider_failed = False
 
+    def limit(self, budget: Budget) -> None:
+        """Do nothing."""
+
 
 class _Process(NamedTuple):
     child: Child
-    models: ModelEvidence
+    models: ModelConnection
 
 
 class EpisodeProcesses:
@@ -125,7 +137,7 @@ class EpisodeProcesses:
         self._trace_bytes_max = limits.seat.trace_bytes + TRACE_SPARE_BYTES
         self._spares = deque[tuple[Access, _Process]]()
         """Each with what it may reach."""
-        self._serve_broker: Callable[[socket.socket], ModelEvidence] | None = None
+        self._serve_broker: Callable[[socket.socket], ModelConnection] | None = None
         self._server = ForkServer(
             {ENTRY: f"{module}:run_episode"},
             prepare=(f"{module}:prepare", settings),
@@ -133,7 +145,7 @@ class EpisodeProcesses:
             process=server,
         )
 
-    def start(self, serve_broker: Callable[[socket.socket], ModelEvidence] | None = None) -> None:
+    def start(self, serve_broker: Callable[[socket.socket], ModelConnection] | None = None) -> None:
         """Wait until the fork server can fork, and prepare the first processes.
 
         ``serve_broker`` sends the model requests of a process; None for no models.
@@ -174,6 +186,7 @@ class EpisodeProcesses:
         opening = opening_to_bytes(spec, exchanges)
         access = Access(folder=True, readable=readable_paths(spec.data_source))
         child, models = self._take(access)
+        models.limit(_model_budget(spec))
         try:
             return ForkedEpisode(
                 spec,
@@ -229,7 +242,7 @@ class EpisodeProcesses:
         limits = Limits(memory_bytes=MEMORY_BYTES_MAX, cpu_s=CPU_S_MAX, open_files=1024)
         with ExitStack() as stack:
             files = []
-            models: ModelEvidence = NoModels()
+            models: ModelConnection = NoModels()
             if self._serve_broker is not None:
                 broker_end, process_end = socket.socketpair()
                 files.append(stack.enter_context(process_end).fileno())
@@ -240,6 +253,17 @@ class EpisodeProcesses:
     def stop(self) -> None:
         """End every process and the fork server."""
         self._server.close()
+
+
+def _model_budget(spec: EpisodeSpec) -> Budget:
+    """Return the bounds of the model requests of all seats together."""
+    budgets = [seat.budget.limits for seat in spec.seats]
+    limits = {
+        kind.value: sum(budget[kind] for budget in budgets)
+        for kind in BudgetKind
+        if kind.charged_by is ChargedBy.MODEL_CALL and all(kind in budget for budget in budgets)
+    }
+    return Budget(**limits)
 
 
 class ForkedEpisode:

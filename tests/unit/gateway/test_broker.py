@@ -10,50 +10,120 @@ from typing import Any
 
 import pytest
 
+from fumehood.core.ledger import Budget
 from fumehood.gateway.broker import Broker
 from fumehood.gateway.provider_client import ProviderClient
 from fumehood.testing.scripted_models import ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply
 from tests.parts.models import CHAT, chat, gateway_settings
 
-SEND, BEGAN, BROKE = 1, 3, 6
+SEND, ENDED, BROKE = 1, 5, 6
 PLAIN: dict[str, Any] = {
     "provider": "scripted",
     "path": CHAT,
-    "model": "m1",
     "headers": {"content-type": "application/json"},
-    "tokens": 10,
 }
 
 
-def first_reply(models: ScriptedModels, head: dict[str, Any]) -> int:
-    """Return the kind of the first message that answers a request."""
-    encoded, body = json.dumps(head).encode(), json.dumps(chat()).encode()
+def replies(
+    models: ScriptedModels,
+    head: dict[str, Any],
+    body: bytes,
+    budget: Budget | None,
+    requests: int = 1,
+) -> list[int]:
+    """Return the kind of the last message that answers each of equal requests, sent in turn."""
+    encoded = json.dumps(head).encode()
     content = struct.pack(">I", len(encoded)) + encoded + body
 
-    async def run() -> int:
+    async def run() -> list[int]:
         settings = gateway_settings(models)
         client = ProviderClient(settings)
         here, there = socket.socketpair()
-        serving = asyncio.create_task(Broker(settings, client).serve(there))
+        broker = Broker(settings, client)
+        if budget is not None:
+            broker.limit(budget)
+        serving = asyncio.create_task(broker.serve(there))
         reader, writer = await asyncio.open_connection(sock=here)
-        writer.write(struct.pack(">IBI", len(content), SEND, 1) + content)
-        kind = 9
-        while kind == 9:  # A wait.
-            size, kind, _ = struct.unpack(">IBI", await reader.readexactly(9))
-            await reader.readexactly(size)
+        kinds = []
+        for number in range(requests):
+            writer.write(struct.pack(">IBI", len(content), SEND, number) + content)
+            kind = 0
+            while kind not in (ENDED, BROKE):
+                size, kind, _ = struct.unpack(">IBI", await reader.readexactly(9))
+                await reader.readexactly(size)
+            kinds.append(kind)
         writer.close()
         await serving
         await client.close()
-        return kind
+        return kinds
 
     return asyncio.run(run())
 
 
+def body(**more: Any) -> bytes:
+    """Return the body of a request for a chat completion."""
+    return json.dumps(chat(**more)).encode()
+
+
+def first_reply(models: ScriptedModels, head: dict[str, Any], request: bytes = body()) -> int:
+    """Return the kind of the last message that answers a request without a budget."""
+    return replies(models, head, request, Budget())[0]
+
+
 def test_a_request_of_the_gateway_is_sent() -> None:
     with ScriptedModels(lambda _: ScriptedReply(text="ok")) as models:
-        assert first_reply(models, PLAIN) == BEGAN
+        assert first_reply(models, PLAIN) == ENDED
         assert len(models.asked) == 1
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        body(tools=[{"type": "web_search"}]),
+        body(previous_response_id="resp_1"),
+        body(model="another"),
+        b'{"model": "m1", "model": "m1"}',
+        b"not JSON",
+    ],
+)
+def test_a_body_that_the_gateway_would_refuse_is_not_sent(forged: bytes) -> None:
+    with ScriptedModels(lambda _: ScriptedReply(text="ok")) as models:
+        assert first_reply(models, PLAIN, forged) == BROKE
+        assert not models.asked
+
+
+@pytest.mark.parametrize(
+    ("budget", "sent"),
+    [
+        (Budget(), 4),
+        (Budget(model_calls=2), 2),
+        (Budget(model_calls=0), 0),
+        (Budget(model_tokens=25), 3),
+        (Budget(model_microusd=1), 0),
+        (None, 0),
+    ],
+    ids=str,
+)
+def test_at_most_one_request_exceeds_the_budget_of_the_episode(
+    budget: Budget | None, sent: int
+) -> None:
+    reply = ScriptedReply(text="ok", usage=(8, 2))
+    with ScriptedModels(lambda _: reply) as models:
+        kinds = replies(models, PLAIN, body(), budget, requests=4)
+        assert kinds == [ENDED] * sent + [BROKE] * (4 - sent)
+        assert len(models.asked) == sent
+
+
+def test_the_broker_charges_the_price_of_a_model() -> None:
+    reply = ScriptedReply(text="ok", usage=(8, 2))
+    with ScriptedModels(lambda _: reply) as models:
+        priced = body(model="m-dear")
+        assert replies(models, PLAIN, priced, Budget(model_microusd=15_000), 3) == [
+            ENDED,
+            ENDED,
+            BROKE,
+        ]
 
 
 @pytest.mark.parametrize(
