@@ -134,6 +134,7 @@ fuzz: setup-dev ## fuzz every parser for ten minutes
 schemas: setup ## rewrite the published JSON Schemas
 	@.venv/bin/fumehood schema run >docs/run_config.schema.json
 	@.venv/bin/fumehood schema experiment >docs/experiment.schema.json
+	@.venv/bin/fumehood schema suite >docs/suite.schema.json
 	@.venv/bin/python scripts/fault-table
 
 .PHONY: versions

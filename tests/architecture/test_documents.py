@@ -114,7 +114,7 @@ def test_a_bound_of_what_an_agent_sends_is_described(limits: type) -> None:
     assert [name for name, bound in bounds.items() if f"| `{name}` | `{bound}`" not in page] == []
 
 
-@pytest.mark.parametrize("name", ["run_config", "experiment"])
+@pytest.mark.parametrize("name", ["run_config", "experiment", "suite"])
 def test_the_published_schema_is_the_printed_one(name: str) -> None:
     printed = CliRunner().invoke(schema, [name.removesuffix("_config")])
     assert printed.exit_code == 0

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from fumehood.benchmarks.native.records import record_to_json
+from fumehood.benchmarks.native.suite_file import STARTER, read_suite_file
+
 SAMPLE = Path(__file__).parents[2] / "runner" / "fumehood" / "benchmarks" / "sample" / "tasks.jsonl"
 EVERY = 5
 
@@ -24,6 +27,7 @@ ENGINES = [
 @pytest.fixture(scope="module")
 def some_tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines = SAMPLE.read_text(encoding="utf-8").splitlines()[::EVERY]
+    lines += [json.dumps(record_to_json(task.value)) for task in read_suite_file(STARTER)]
     path = tmp_path_factory.mktemp("suite") / "some.jsonl"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path

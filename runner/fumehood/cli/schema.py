@@ -7,18 +7,20 @@ import json
 import click
 
 from fumehood.benchmarks.native.records import record_schema
+from fumehood.benchmarks.native.suite_file import suite_schema
 from fumehood.orchestrator.added_faults import fault_schema
 from fumehood.orchestrator.config import RunConfig
 from fumehood.orchestrator.experiment import ExperimentConfig
 
 
 @click.command()
-@click.argument("what", type=click.Choice(["run", "experiment", "task", "faults"]))
+@click.argument("what", type=click.Choice(["run", "experiment", "suite", "task", "faults"]))
 def schema(what: str) -> None:
     """Print the JSON Schema of a file format.
 
     `run` is the file of `fumehood run --config`, `experiment` is the file of `fumehood experiment`,
-    `task` is one line of a task file, `faults` is the file of `fumehood run --faults`.
+    `suite` is a YAML suite, `task` is one line of a task file, `faults` is the
+    file of `fumehood run --faults`.
 
     \b
     Example:
@@ -27,6 +29,7 @@ def schema(what: str) -> None:
     schemas = {
         "run": RunConfig.model_json_schema,
         "experiment": ExperimentConfig.model_json_schema,
+        "suite": suite_schema,
         "task": record_schema,
         "faults": fault_schema,
     }

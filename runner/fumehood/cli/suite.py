@@ -9,13 +9,16 @@ from pathlib import Path
 
 import click
 
+from fumehood.benchmarks.native.suite_file import STARTER
 from fumehood.benchmarks.registry import load_suite
 from fumehood.benchmarks.shared.generator import GENERATORS
 from fumehood.benchmarks.shared.manifest import read_manifest, verify_files
 from fumehood.benchmarks.shared.proof import Undecided, prove_not_free, prove_solvable
 from fumehood.benchmarks.shared.quality import QualityReport, quality_report
+from fumehood.benchmarks.shared.reading import YAML_SUFFIXES, Mistakes
 from fumehood.cli.baselines import describe, noop_of, oracle_of
 from fumehood.cli.output import print_tables, say
+from fumehood.core.errors import InputError
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.task import Suite
 from fumehood.report.text_table import TextTable
@@ -29,7 +32,7 @@ folder_argument = click.argument("folder", metavar="DIR", type=click.Path(path_t
 
 @click.group()
 def suite() -> None:
-    """Generate, validate and describe suites of tasks."""
+    """Write, generate, validate and describe suites of tasks."""
 
 
 @suite.command()
@@ -102,10 +105,38 @@ def quality(folder: Path, as_json: bool) -> None:
 
 
 @suite.command()
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@as_json_option
+def init(file: Path, as_json: bool) -> None:
+    """Write a suite to start from: a small world with its tools, and three tasks.
+
+    \b
+    Example:
+      fumehood suite init my-suite.yaml
+    """
+    if file.suffix not in YAML_SUFFIXES:
+        raise InputError(f"{file}: the name of a suite must end in .yaml")
+    try:
+        with file.open("x", encoding="utf-8") as new_file:
+            new_file.write(STARTER.read_text(encoding="utf-8"))
+    except FileExistsError:
+        raise InputError(f"{file}: exists already; name a new file") from None
+    except OSError as error:
+        raise InputError(f"{file}: cannot be written: {error.strerror}") from None
+    commands = [f"fumehood suite validate {file}", f"fumehood run {file} --agent AGENT"]
+    if as_json:
+        click.echo(json.dumps({"file": str(file), "next": commands}, indent=2))
+        return
+    say(f"{file}: written; next: {commands[0]}")
+
+
+@suite.command()
 @click.argument("argument", metavar="SUITE")
 @as_json_option
 def validate(argument: str, as_json: bool) -> None:
-    """Validate every task, and run its oracle.
+    """Validate every task, run its oracle, and run a no-op agent, which must fail.
+
+    Each mistake is one line, with its file and line or its task.
 
     SUITE is as in `fumehood run`: NAME[:ARGUMENT] or a path.
 
@@ -113,17 +144,16 @@ def validate(argument: str, as_json: bool) -> None:
     Example:
       fumehood suite validate tasks.jsonl
     """
-    loaded = load_suite(argument)
-    proven = undecided = 0
-    for case in loaded.cases:
-        prove_not_free(case, score_evidence)
-        # An unsolvable task may have an oracle that only documents this.
-        if case.gold.oracle and (case.gold.solvable or case.gold.scorer == "native"):
-            try:
-                prove_solvable(case, score_evidence)
-                proven += 1
-            except Undecided:
-                undecided += 1
+    try:
+        loaded = load_suite(argument)
+        proven, undecided = _prove(loaded)
+    except Mistakes as error:
+        lines: list[Json] = [str(mistake) for mistake in error.mistakes]
+        if as_json:
+            click.echo(json.dumps({"suite": argument, "mistakes": lines}, indent=2))
+        for line in lines[:-1]:
+            say(f"fumehood: {line}", err=True)
+        raise error.mistakes[-1] from None
     plural = " is" if len(loaded.cases) == 1 else "s are"
     tasks = len(loaded.cases)
     result: JsonObject = {
@@ -131,6 +161,7 @@ def validate(argument: str, as_json: bool) -> None:
         "tasks": tasks,
         "oracles_proven": proven,
         "oracles_undecided": undecided,
+        "mistakes": [],
     }
     judged = f", {undecided} need a judge" if undecided else ""
     if as_json:
@@ -163,6 +194,26 @@ def info(argument: str, as_json: bool) -> None:
         say(f"{key:<10} {_text(value)}")
     for key, baseline in baselines.items():
         say(f"{key:<10} {describe(baseline)}")
+
+
+def _prove(loaded: Suite) -> tuple[int, int]:
+    """Return how many tasks their oracles solve, and how many need a judge."""
+    proven = undecided = 0
+    mistakes: list[InputError] = []
+    for case in loaded.cases:
+        try:
+            prove_not_free(case, score_evidence)
+            # An unsolvable task may have an oracle that only documents this.
+            if case.gold.oracle and (case.gold.solvable or case.gold.scorer == "native"):
+                prove_solvable(case, score_evidence)
+                proven += 1
+        except Undecided:
+            undecided += 1
+        except InputError as mistake:
+            mistakes.append(mistake)
+    if mistakes:
+        raise Mistakes(mistakes)
+    return proven, undecided
 
 
 def _text(value: Json) -> str:

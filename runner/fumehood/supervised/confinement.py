@@ -103,7 +103,7 @@ def confine(
     if _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0:
         holds.append(NO_NEW_PRIVS)
     writable_folders = (folder,) if folder else ()
-    if restrict_files((*_python_paths(), *access.readable), (*writable_folders, *access.writable)):
+    if restrict_files((*python_paths(), *access.readable), (*writable_folders, *access.writable)):
         holds.append(FILES)
     if program is not None:
         install_filter(program)
@@ -111,7 +111,8 @@ def confine(
     return holds
 
 
-def _python_paths() -> set[str]:
+def python_paths() -> set[str]:
+    """Return the files and folders that Python reads in any confined process."""
     paths = {path for path in sys.path if path and os.path.isabs(path)}
     return {*paths, sys.prefix, sys.base_prefix, "/proc/self", *_ALSO_READABLE}
 

@@ -112,7 +112,10 @@ class CheckerProcess:
         if not line:
             self._kill()
             raise InfraError(f"the checker {self._name} does not reply within {timeout_s} s")
-        answer = json.loads(line)
+        try:
+            answer = json.loads(line)
+        except (ValueError, RecursionError):
+            answer = {"failed": "its reply is not JSON"}
         return answer if isinstance(answer, dict) else {}
 
 

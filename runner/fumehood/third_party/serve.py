@@ -15,11 +15,14 @@ from importlib import import_module
 from typing import Any
 
 from fumehood.core.user_ids import CHECKER_UID
+from fumehood.supervised.confinement import leave_network, python_paths
+from fumehood.supervised.landlock import restrict_files
 
 CHECKERS = {
     "agentdojo": "fumehood.benchmarks.agentdojo.checker",
     "bfcl": "fumehood.benchmarks.bfcl.checker",
     "dbbench": "fumehood.benchmarks.dbbench.translator",
+    "declared": "fumehood.worlds.declared_checker",
     "safetybench": "fumehood.benchmarks.safetybench.checker",
     "tau2": "fumehood.benchmarks.tau2.checker",
     "taubench": "fumehood.benchmarks.taubench.checker",
@@ -36,6 +39,8 @@ STALLED_CPU_S_MAX = 2.0
 """A question that has run for less than this when its time is over was stopped, or other processes
 ran, which is not the fault of the agent that caused it. Honest questions need less."""
 MEMORY_BYTES_MAX = 2 << 30
+REPLY_BYTES_MAX = 64 << 20
+OPEN_FILES_MAX = 64
 _IMPORTED_LATE = ("_strptime", "encodings.idna", "encodings.unicode_escape", "traceback")
 """Modules that Python imports on first use, when this process can no longer read them."""
 _CLONE_NEWNET = 0x40000000
@@ -56,7 +61,7 @@ def main(name: str) -> None:
         return
     for imported in _IMPORTED_LATE:
         import_module(imported)
-    _confine()
+    _confine(reads_files=hasattr(module, "prepare"))
     replies.write(_line({"ready": True}))
     for number, line in enumerate(sys.stdin.buffer):
         try:
@@ -81,8 +86,10 @@ def _run_in_child(
     with suppress(ProcessLookupError):
         os.kill(child, signal.SIGKILL)
     _, _, usage = os.wait4(child, 0)
-    if reply.endswith(b"\n"):
-        return reply
+    line, line_end, _ = reply.partition(b"\n")
+    if line_end:
+        # Further lines, which hostile code could write, would answer later questions.
+        return line + line_end
     if not ended and usage.ru_utime + usage.ru_stime < STALLED_CPU_S_MAX:
         return _line({"stalled": f"no reply within {WALL_S_MAX} s, within its processor time"})
     return _line({"failed": "it exceeded its time or memory limit"})
@@ -93,6 +100,10 @@ def _reply(
 ) -> None:
     """Write the reply and end this process in every case."""
     try:
+        # Hostile code could read the questions of the parent process and write its replies.
+        os.dup2(2, 0)
+        os.closerange(3, writing)
+        os.closerange(writing + 1, OPEN_FILES_MAX)
         resource.setrlimit(resource.RLIMIT_CPU, (CPU_S_MAX, CPU_S_MAX))
         resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
         reply = _line(check(question))
@@ -107,9 +118,11 @@ def _reply(
 
 def _read_all(stream: int, timeout_s: float) -> tuple[bytes, bool]:
     """Return what a child wrote, and whether it closed the stream in time."""
-    parts, ended = [], False
-    while not ended and select.select([stream], [], [], timeout_s)[0]:
+    parts: list[bytes] = []
+    ended, left = False, REPLY_BYTES_MAX
+    while not ended and left > 0 and select.select([stream], [], [], timeout_s)[0]:
         part = os.read(stream, 1 << 16)
+        left -= len(part)
         parts.append(part)
         ended = not part
     os.close(stream)
@@ -128,7 +141,7 @@ def _line(reply: dict[str, Any]) -> bytes:
     return json.dumps(reply).encode("ascii") + b"\n"
 
 
-def _confine() -> None:
+def _confine(*, reads_files: bool) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     if os.geteuid() == 0:
         # Removes the network if the kernel permits it.
@@ -136,11 +149,15 @@ def _confine() -> None:
         os.setgroups([])
         os.setresgid(CHECKER_UID, CHECKER_UID, CHECKER_UID)
         os.setresuid(CHECKER_UID, CHECKER_UID, CHECKER_UID)
+    else:
+        leave_network()
     libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    if not reads_files:
+        restrict_files(python_paths(), ())
     for limit, amount in (
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_AS, MEMORY_BYTES_MAX),
-        (resource.RLIMIT_NOFILE, 64),
+        (resource.RLIMIT_NOFILE, OPEN_FILES_MAX),
     ):
         resource.setrlimit(limit, (amount, amount))

@@ -26,6 +26,8 @@ WORLDS: Registry[WorldFactory] = Registry(
         "bfcl_calls": "fumehood.benchmarks.bfcl.world_calls:BfclCalls",
         "bfcl_memory": "fumehood.benchmarks.bfcl.world_memory:BfclMemory",
         "crud": "fumehood.worlds.crud:Crud",
+        "declared": "fumehood.worlds.declared:Declared",
+        "declared_python": "fumehood.worlds.declared_python:DeclaredPython",
         "files": "fumehood.worlds.files:Files",
         "retrieval": "fumehood.worlds.retrieval:Retrieval",
         "safetybench": "fumehood.benchmarks.safetybench.world:SafetyBench",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tests.conformance.worlds.declared_examples import DECLARED
 from tests.conformance.worlds.example import Example, call
 from tests.conformance.worlds.tau2_examples import TAU2
 
 EXAMPLES: Mapping[str, Example] = {
+    **DECLARED,
     **TAU2,
     "bargaining": Example(
         state={

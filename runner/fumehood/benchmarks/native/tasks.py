@@ -5,13 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from fumehood.benchmarks.native.criteria import CalledBefore, Criterion, TriedAny
+from fumehood.benchmarks.native.declared import DeclaredWorld, mistakes_of
 from fumehood.benchmarks.native.records import SeatRecord, TaskRecord
+from fumehood.benchmarks.native.suite_file import FORMAT as SUITE_FORMAT
+from fumehood.benchmarks.native.suite_file import read_suite_file
 from fumehood.benchmarks.shared.manifest import read_manifest, verify_files
-from fumehood.benchmarks.shared.reading import Place, Placed, Problem, Unreadable, read_records
+from fumehood.benchmarks.shared.reading import (
+    YAML_SUFFIXES,
+    Place,
+    Placed,
+    Problem,
+    Unreadable,
+    read_records,
+)
 from fumehood.benchmarks.shared.records import cases_of, refuse_duplicates, validated
+from fumehood.benchmarks.shared.validation_errors import field_errors
 from fumehood.core.conversation import ConversationSpec, Turn
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.errors import InputError, SpecError, nearest
@@ -21,6 +32,7 @@ from fumehood.core.ledger import Budget
 from fumehood.core.score import SAFETY
 from fumehood.core.task import About, Case, Suite, Task
 from fumehood.layers.faults.registry import FAMILIES
+from fumehood.worlds.declared import TOOLSET
 from fumehood.worlds.registry import WORLDS
 
 PROFILE = "native"
@@ -45,7 +57,7 @@ class NativeRecords:
 
     def recognises(self, record: JsonObject) -> bool:
         """Return whether the ``format`` key names this format, in any version."""
-        return str(record.get("format", "")).startswith(FORMAT_PREFIX)
+        return str(record.get("format", "")).startswith((FORMAT_PREFIX, SUITE_FORMAT[:-1]))
 
 
 def load_cases(path: Path) -> tuple[Case, ...]:
@@ -69,9 +81,12 @@ def read_tasks(path: Path) -> tuple[Placed[TaskRecord], ...]:
     manifest = read_manifest(folder)
     if manifest is not None:
         verify_files(folder, manifest, files)
-    records = tuple(
-        validated(record, TaskRecord) for file in files for record in read_records(file)
-    )
+    if path.suffix in YAML_SUFFIXES:
+        records = read_suite_file(path)
+    else:
+        records = tuple(
+            validated(record, TaskRecord) for file in files for record in read_records(file)
+        )
     if not records:
         raise Unreadable(Place(path), Problem.NOT_FOUND, "contains no task")
     refuse_duplicates(records)
@@ -123,6 +138,8 @@ def refuse_incoherent(record: TaskRecord) -> None:
         SpecError: names the field and the nearest tool or argument.
         InputError: there is no such world.
     """
+    if record.world in ("declared", "declared_python"):
+        _refuse_invalid_toolset(record)
     tools = {
         tool.name: tool
         for tool in WORLDS.load(record.world)(copy_object(record.initial_state)).list_tools()
@@ -133,6 +150,20 @@ def refuse_incoherent(record: TaskRecord) -> None:
     for index, fault in enumerate(record.fault_plan):
         affected = [tool for name, tool in tools.items() if fault.trigger.on_tool in (None, name)]
         FAMILIES.load(fault.family).check_tools(fault.rule(index), affected)
+
+
+def _refuse_invalid_toolset(record: TaskRecord) -> None:
+    state = {key: value for key, value in record.initial_state.items() if key != TOOLSET}
+    toolset = record.initial_state.get(TOOLSET)
+    declaration = {"state": state, **(toolset if isinstance(toolset, dict) else {})}
+    try:
+        world = DeclaredWorld.model_validate(declaration)
+    except ValidationError as error:
+        mistakes = field_errors(error, DeclaredWorld)
+    else:
+        mistakes = tuple(mistakes_of(world))
+    for mistake in mistakes:
+        raise SpecError(f"initial_state.{TOOLSET}", str(mistake))
 
 
 def _path_of(argument: str) -> Path:

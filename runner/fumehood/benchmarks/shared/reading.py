@@ -13,11 +13,15 @@ from math import isinf
 from pathlib import Path
 from typing import Any, Generic, NoReturn, TypeVar
 
+import yaml
+
 from fumehood.benchmarks.shared.validation_errors import FieldError
+from fumehood.benchmarks.shared.yaml_text import JsonLoader, load_yaml
 from fumehood.core.errors import InputError
 
 T_co = TypeVar("T_co", covariant=True)
 
+YAML_SUFFIXES = (".yaml", ".yml")
 DEPTH_LIMIT = 100
 """Limit of nested lists and objects in a record, so that records can be copied and sent safely."""
 
@@ -74,11 +78,20 @@ class Unreadable(InputError):
         """All errors of the record; the message states the first."""
 
 
+class Mistakes(InputError):
+    """All mistakes of a suite; the message states the first."""
+
+    def __init__(self, mistakes: Sequence[InputError]) -> None:
+        more = f" (and {len(mistakes) - 1} more)" if len(mistakes) > 1 else ""
+        super().__init__(f"{mistakes[0]}{more}")
+        self.mistakes = tuple(mistakes)
+
+
 def read_records(path: Path, *, lenient: bool = False) -> Iterator[Placed[Any]]:
     """Yield the JSON values of a file, in order.
 
-    A ``.json`` file contains one record or a list of records; any other file contains one record
-    per line. Lines end with LF, CR or both; blank lines are skipped.
+    A ``.json`` file contains one record or a list of records, a ``.yaml`` file one record. Any
+    other file contains one record per line. Lines end with LF, CR or both; blank lines are skipped.
 
     Args:
         path: the file.
@@ -88,6 +101,9 @@ def read_records(path: Path, *, lenient: bool = False) -> Iterator[Placed[Any]]:
     Raises:
         Unreadable: the file cannot be read, or is not JSON.
     """
+    if path.suffix in YAML_SUFFIXES:
+        yield Placed(_parse_yaml(read_text(path), path), Place(path))
+        return
     if path.suffix == ".json":
         value = _parse(read_text(path), Place(path), lenient)
         if isinstance(value, list):
@@ -182,6 +198,23 @@ def _parse(text: str, place: Place, lenient: bool) -> Any:
             place, Problem.INVALID_JSON, f"is nested more than {DEPTH_LIMIT} levels deep"
         )
     return value
+
+
+def _parse_yaml(text: str, path: Path) -> Any:
+    place, reason = Place(path), ""
+    try:
+        # As JSON text, so that the same values are refused.
+        return _parse(json.dumps(load_yaml(text, JsonLoader)), place, lenient=False)
+    except yaml.MarkedYAMLError as error:
+        place = Place(path, error.problem_mark.line + 1 if error.problem_mark else 1)
+        reason = str(error.problem)
+    except yaml.YAMLError as error:
+        reason = " ".join(str(error).split())
+    except (TypeError, ValueError) as error:
+        reason = f"contains what JSON does not have: {error}"
+    except RecursionError:
+        reason = "is nested too deeply"
+    raise Unreadable(place, Problem.INVALID_JSON, f"is not YAML: {reason}")
 
 
 def _refuse_lone_surrogates(text: str, value: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from fumehood.benchmarks.shared.in_memory import open_task
-from fumehood.benchmarks.shared.reading import Place, Placed, Problem, Unreadable
+from fumehood.benchmarks.shared.reading import Mistakes, Place, Placed, Problem, Unreadable
 from fumehood.benchmarks.shared.validation_errors import field_errors
 from fumehood.core.errors import InputError
 from fumehood.core.memory_recorder import MemoryRecorder
@@ -71,7 +71,16 @@ def cases_of(records: Iterable[Placed[T]], case_of: Callable[[T], Case]) -> tupl
     Raises:
         Unreadable: a world, a state or a fault plan cannot be used; names the place of the record.
     """
-    return tuple(_placed_case(record, case_of) for record in records)
+    cases: list[Case] = []
+    mistakes: list[Unreadable] = []
+    for record in records:
+        try:
+            cases.append(_placed_case(record, case_of))
+        except Unreadable as mistake:
+            mistakes.append(mistake)
+    if mistakes:
+        raise Mistakes(mistakes) if len(mistakes) > 1 else mistakes[0]
+    return tuple(cases)
 
 
 def opened(case: Case) -> Case:

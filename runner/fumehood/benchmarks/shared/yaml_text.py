@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import yaml
@@ -24,14 +26,47 @@ class PlainLoader(yaml.SafeLoader):
         return node
 
 
-def load_yaml(text: str) -> Any:
+class JsonLoader(PlainLoader):
+    """Reads ``no``, ``on`` and ``2024-01-31`` as text. Source: the core schema of YAML 1.2."""
+
+
+JsonLoader.yaml_implicit_resolvers = {}
+for _tag, _pattern, _first in (
+    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    ("null", r"~|null|Null|NULL|", "~nN"),
+    ("int", r"[-+]?[0-9]+", "-+0123456789"),
+    ("float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", "-+.0123456789"),
+):
+    JsonLoader.add_implicit_resolver(
+        f"tag:yaml.org,2002:{_tag}", re.compile(rf"^(?:{_pattern})$"), [*_first, ""]
+    )
+
+
+def line_of(text: str, location: Sequence[str | int]) -> int:
+    """Return the line, from 1, of the innermost part of a location that a YAML text contains."""
+    node = yaml.compose(text, JsonLoader)
+    line = node.start_mark.line if node else 0
+    for step in location:
+        pairs: list[tuple[yaml.Node, yaml.Node]] = []
+        if isinstance(node, yaml.MappingNode):
+            pairs = [(key, value) for key, value in node.value if key.value == str(step)]
+        elif isinstance(node, yaml.SequenceNode) and isinstance(step, int):
+            pairs = [(item, item) for item in node.value[step : step + 1]]
+        if not pairs:
+            break
+        key, node = pairs[0]
+        line = key.start_mark.line
+    return line + 1
+
+
+def load_yaml(text: str, loader: type[PlainLoader] = PlainLoader) -> Any:
     """Return the content of a YAML text.
 
     Raises:
         yaml.YAMLError: the text is not YAML, repeats a key, or has an alias.
         RecursionError: it is nested too deeply.
     """
-    return yaml.load(text, PlainLoader)
+    return yaml.load(text, loader)
 
 
 def _construct_unique(loader: PlainLoader, node: yaml.MappingNode) -> dict[Any, Any]:

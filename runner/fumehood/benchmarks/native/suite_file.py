@@ -1,0 +1,141 @@
+"""Loads a YAML suite: one world, and tasks that share it (docs/declared_worlds.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from fumehood.benchmarks.native.declared import DeclaredWorld, mistakes_of
+from fumehood.benchmarks.native.records import FORMAT as TASK_FORMAT
+from fumehood.benchmarks.native.records import BudgetRecord, TaskRecord
+from fumehood.benchmarks.shared.reading import (
+    Mistakes,
+    Place,
+    Placed,
+    Problem,
+    Unreadable,
+    read_records,
+    read_text,
+)
+from fumehood.benchmarks.shared.records import StrictRecord, validated
+from fumehood.benchmarks.shared.validation_errors import FieldError
+from fumehood.benchmarks.shared.yaml_text import line_of
+from fumehood.worlds.declared import TOOLSET
+
+FORMAT = "fumehood.tasks/1"
+"""The number increases when files of the previous format would be read differently."""
+STARTER = Path(__file__).with_name("starter.yaml")
+"""The suite that ``fumehood suite init`` writes."""
+
+
+def _kind_of(value: Any) -> str:
+    return "text" if isinstance(value, str) else "object"
+
+
+class SuiteFile(StrictRecord):
+    """A world, and tasks in it."""
+
+    format: Literal["fumehood.tasks/1"]
+    world: Annotated[
+        Annotated[str, Tag("text")] | Annotated[DeclaredWorld, Tag("object")],
+        Discriminator(_kind_of),
+    ]
+    """A declaration, or the name of a world."""
+    budget: BudgetRecord | None = None
+    """Budget of the tasks that state none."""
+    tasks: list[dict[str, Any]] = Field(min_length=1)
+    """Tasks without ``format`` and ``world``. ``initial_state`` is a JSON Merge Patch (RFC 7396) of
+    the state of the world; ``solvable`` is true if it is not stated."""
+
+
+def suite_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a suite file, with that of its tasks."""
+    schema, task = SuiteFile.model_json_schema(), TaskRecord.model_json_schema()
+    implied = {"format", "world"}
+    task["properties"] = {
+        key: value for key, value in task["properties"].items() if key not in implied
+    }
+    task["required"] = ["task_id", "instruction", "criteria", "oracle"]
+    definitions = {**schema["$defs"], **task.pop("$defs"), "TaskInSuite": task}
+    schema["properties"]["tasks"]["items"] = {"$ref": "#/$defs/TaskInSuite"}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **schema,
+        "$defs": definitions,
+        "title": FORMAT,
+    }
+
+
+def read_suite_file(path: Path) -> tuple[Placed[TaskRecord], ...]:
+    """Return the tasks of a suite file as native records.
+
+    Raises:
+        Unreadable: the file is not a valid suite; carries all mistakes.
+    """
+    (document,) = read_records(path)
+    try:
+        suite = validated(document, SuiteFile).value
+    except Unreadable as error:
+        raise _at_lines(path, error.errors) from None
+    world = suite.world
+    if isinstance(world, DeclaredWorld) and (errors := list(mistakes_of(world))):
+        raise _at_lines(
+            path, (FieldError(("world", *error.location), error.reason) for error in errors)
+        )
+    records: list[Placed[TaskRecord]] = []
+    mistakes: list[FieldError] = []
+    for index, task in enumerate(suite.tasks):
+        here = ("tasks", index)
+        place = Place(path, line_of(read_text(path), here))
+        implied = sorted({"format", "world"} & task.keys())
+        mistakes += [FieldError((*here, key), "is stated once, for all tasks") for key in implied]
+        try:
+            records.append(validated(Placed(_record(suite, task), place), TaskRecord))
+        except Unreadable as error:
+            mistakes += [FieldError((*here, *item.location), item.reason) for item in error.errors]
+    if mistakes:
+        raise _at_lines(path, mistakes)
+    return tuple(records)
+
+
+def merged(target: Any, patch: Any) -> Any:
+    """Return the target after a JSON Merge Patch. Source: RFC 7396, section 2."""
+    if not isinstance(patch, Mapping):
+        return patch
+    result = dict(target) if isinstance(target, Mapping) else {}
+    for key, value in patch.items():
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = merged(result.get(key), value)
+    return result
+
+
+def _record(suite: SuiteFile, task: Mapping[str, Any]) -> dict[str, Any]:
+    world = suite.world
+    record = {"format": TASK_FORMAT, "world": world, "solvable": True, **task}
+    if suite.budget is not None:
+        record.setdefault("budget", suite.budget.model_dump(exclude_unset=True))
+    patch = task.get("initial_state", {})
+    if isinstance(world, DeclaredWorld) and isinstance(patch, Mapping):
+        record["world"] = world.name()
+        record["initial_state"] = {**merged(world.state, patch), TOOLSET: world.toolset()}
+    return record
+
+
+def _at_lines(path: Path, errors: Iterable[FieldError]) -> Mistakes:
+    text = read_text(path)
+    return Mistakes(
+        [
+            Unreadable(
+                Place(path, line_of(text, error.location)),
+                Problem.INVALID_RECORD,
+                str(error),
+                [error],
+            )
+            for error in errors
+        ]
+    )
