@@ -96,7 +96,7 @@ def test_mariadb_is_the_default_if_it_is_installed(monkeypatch: pytest.MonkeyPat
     suite = load_suite(f"dbbench:{SAMPLE}")
     assert suite.name == "dbbench:mariadb:dbbench"
     assert suite.about is not None
-    assert suite.about.scored_on.endswith("on MariaDB")
+    assert suite.about.scored_on.endswith("on MariaDB with MySQL 8's strict mode")
 
 
 def test_sqlite_is_used_without_mariadb(monkeypatch: pytest.MonkeyPatch) -> None:

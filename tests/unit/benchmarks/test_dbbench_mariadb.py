@@ -18,7 +18,7 @@ from fumehood.benchmarks.dbbench.mariadb_server import server
 from fumehood.benchmarks.dbbench.world_mariadb import MariaDbSql
 from fumehood.benchmarks.registry import load_suite
 from fumehood.benchmarks.shared.in_memory import Move, play_in_memory
-from fumehood.core.errors import InfraError, InputError
+from fumehood.core.errors import InfraError, InputError, SpecError
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.task import Case
 from fumehood.core.tools import Failure, ToolCall, Value
@@ -89,6 +89,34 @@ def test_features_of_mysql_alone_are_available() -> None:
     query = "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()"
     assert _result(world, query) == "[('Two % words',)]"
     assert _result(world, "SELECT DATABASE()") == "[('task',)]"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "UPDATE `Two % words` SET Note = Note + 0",
+        "UPDATE `Two % words` SET Note = 'y' WHERE Name = 16",
+    ],
+)
+def test_text_is_no_number_in_a_change_unless_the_mode_is_lenient(query: str) -> None:
+    tables: list[Json] = [TABLE]
+    strict, lenient = (
+        MariaDbSql({"tables": tables}),
+        MariaDbSql({"tables": tables, "strict": False}),
+    )
+    assert _result(strict, query).startswith("rejected 1292: Truncated incorrect")
+    assert strict.state["tables"] == tables
+    assert _result(lenient, query) == "[]"
+
+
+def test_the_prefix_of_the_suite_selects_the_mode() -> None:
+    (strict, *_), (lenient, *_) = (
+        load_suite(f"dbbench:{name}:{SAMPLE}").cases for name in ("mariadb", "mariadb_lenient")
+    )
+    assert "strict" not in strict.task.initial_state
+    assert lenient.task.initial_state["strict"] is False
+    with pytest.raises(SpecError, match="must be true or false"):
+        MariaDbSql({"tables": [], "strict": "yes"})
 
 
 def test_the_state_contains_changes_of_accepted_statements() -> None:

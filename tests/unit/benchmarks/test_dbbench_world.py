@@ -162,3 +162,15 @@ def test_sorting_long_texts_counts_as_steps() -> None:
     assert isinstance(result, Failure)
     assert result.message == "interrupted"
     assert _answer("SELECT COUNT(*) FROM Persons", world) == "[(400,)]"
+
+
+def test_a_name_without_quotes_may_begin_with_a_digit() -> None:
+    table: dict[str, Any] = {"name": "1952_Race", "columns": ["1st", "Gap"], "rows": [["a", "b"]]}
+    world = Sql({"tables": [table]})
+    for query in (
+        "INSERT INTO 1952_Race (1st, Gap) VALUES ('c', '+12')",
+        "UPDATE 1952_Race SET Gap = 'd' WHERE 1952_Race.1st = 'a'",
+    ):
+        result = world.call(ToolCall("execute_sql", {"query": query}))
+        assert isinstance(result, Value), result
+    assert world.state["tables"] == [{**table, "rows": [["a", "d"], ["c", "+12"]]}]

@@ -61,7 +61,6 @@ _OPTIONS = (
     "--skip-name-resolve",
     "--skip-log-bin",
     "--local-infile=0",
-    "--sql-mode=",
     "--character-set-server=utf8mb4",
     "--max-allowed-packet=1M",
     "--max-connections=512",
@@ -79,6 +78,12 @@ _OPTIONS = (
     "--debug-no-sync",
     "--sync-frm=0",
 )
+STRICT = (
+    "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO"
+)
+"""Default ``sql_mode`` of MySQL 8.0, on which the original runs, without NO_ENGINE_SUBSTITUTION:
+all tables have the engine that this module enforces. Source: its reference manual, "Server SQL
+Modes"."""
 _SYSTEM_TABLES = ("mysql_system_tables.sql", "mysql_system_tables_data.sql")
 _ADMIN = "admin"
 _INIT_SQL = f"""\
@@ -188,14 +193,14 @@ class MariaDbServer:
                     self._connections[_ADMIN] = self._connect(_ADMIN)
                 raise InfraError(f"MariaDB: {error}") from None
 
-    def connection(self, name: str) -> Connection:
+    def connection(self, name: str, sql_mode: str = STRICT) -> Connection:
         """Return the connection of an attempt, which is opened if necessary.
 
         Raises:
             InfraError: The server has ended.
         """
         if name not in self._connections:
-            self._connections[name] = self._connect(name, name)
+            self._connections[name] = self._connect(name, name, sql_mode)
         return self._connections[name]
 
     def disconnect(self, name: str) -> None:
@@ -208,7 +213,7 @@ class MariaDbServer:
             with suppress(import_module("pymysql").err.Error):  # It may be closed already.
                 connection.close()
 
-    def _connect(self, user: str, database: str | None = None) -> Connection:
+    def _connect(self, user: str, database: str | None = None, sql_mode: str = "") -> Connection:
         if not self.alive:
             raise InfraError("MariaDB has ended")
         pymysql = import_module("pymysql")
@@ -224,7 +229,10 @@ class MariaDbServer:
                 ssl_disabled=True,
                 read_timeout=READ_TIMEOUT_S,
                 # Fixed clock and random numbers, unless a statement sets them.
-                init_command="SET timestamp = 1735732800, rand_seed1 = 1, rand_seed2 = 2",
+                init_command=(
+                    "SET timestamp = 1735732800, rand_seed1 = 1, rand_seed2 = 2, "
+                    f"sql_mode = '{sql_mode}'"
+                ),
             )
             connection.connect(unix_socket)
         except (OSError, pymysql.err.Error) as error:

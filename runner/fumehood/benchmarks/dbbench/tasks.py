@@ -21,8 +21,14 @@ from fumehood.core.ledger import Budget
 from fumehood.core.task import About, Case, Suite, Task
 
 SPLITS = ("standard", "dev")
-MARIADB, SQLITE = "mariadb", "sqlite"
-WORLDS = {MARIADB: "sql_mariadb", SQLITE: "sql"}
+MARIADB, LENIENT, SQLITE = "mariadb", "mariadb_lenient", "sqlite"
+DATABASES = {
+    MARIADB: "MariaDB with MySQL 8's strict mode",
+    LENIENT: "MariaDB with an empty sql_mode",
+    SQLITE: "SQLite as MySQL",
+}
+"""Prefix of a suite argument → its description."""
+WORLDS = {MARIADB: "sql_mariadb", LENIENT: "sql_mariadb", SQLITE: "sql"}
 DATA_FOLDER = Path("data", "dbbench")
 """Folder of the records in a checkout of AgentBench."""
 MODIFYING = frozenset({"INSERT", "UPDATE", "DELETE"})
@@ -113,21 +119,22 @@ class Record(_Published):
 class DbBench:
     """The benchmark ``dbbench``.
 
-    Its argument is ``[mariadb:|sqlite:]PATH[:SPLIT]``, where PATH is a file of records, a folder of
-    such files, or a checkout of AgentBench. Without a database, MariaDB is used if it is installed.
+    Its argument is ``[mariadb:|mariadb_lenient:|sqlite:]PATH[:SPLIT]``, where PATH is a file of
+    records, a folder of such files, or a checkout of AgentBench. Without a database, ``mariadb`` is
+    used if MariaDB is installed.
     """
 
     def load(self, argument: str) -> Suite:
         """Return the records as a suite."""
         first, _, rest = argument.partition(":")
-        if first in WORLDS:
+        if first in DATABASES:
             database, argument = first, rest
         else:
             database = MARIADB if has_mariadb() else SQLITE
         if not argument:
             raise InputError(
-                "dbbench: the argument must be [mariadb:|sqlite:]PATH[:SPLIT], where PATH is a "
-                "file of records or a checkout of THUDM/AgentBench"
+                f"dbbench: the argument must be [{'|'.join(f'{name}:' for name in DATABASES)}]"
+                "PATH[:SPLIT], where PATH is a file of records or a checkout of THUDM/AgentBench"
             )
         path = _find_file(argument)
         records = [validated(record, Record) for record in read_records(path)]
@@ -140,13 +147,21 @@ class DbBench:
         ]
         # The tasks are validated on SQLite, so that reading a file starts no server.
         cases = cases_of(named, lambda item: _case(*item))
-        if database == MARIADB:
+        if database != SQLITE:
             mariadbd()
+            strict: JsonObject = {"strict": False} if database == LENIENT else {}
             cases = tuple(
-                replace(case, task=replace(case.task, world=WORLDS[MARIADB])) for case in cases
+                replace(
+                    case,
+                    task=replace(
+                        case.task,
+                        world=WORLDS[database],
+                        initial_state={**case.task.initial_state, **strict},
+                    ),
+                )
+                for case in cases
             )
-        name = {MARIADB: "MariaDB", SQLITE: "SQLite as MySQL"}[database]
-        about = replace(ABOUT, scored_on=f"{ABOUT.scored_on}; on {name}")
+        about = replace(ABOUT, scored_on=f"{ABOUT.scored_on}; on {DATABASES[database]}")
         return Suite(f"dbbench:{database}:{path.stem}", cases, about=about)
 
     def recognises(self, record: JsonObject) -> bool:

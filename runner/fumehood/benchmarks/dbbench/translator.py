@@ -102,6 +102,13 @@ def _compare_as_number(node: exp.Expr) -> exp.Expr:
     return node
 
 
+def _quote_digits(node: exp.Expr) -> exp.Expr:
+    """Quote a name that begins with a digit, which SQLite accepts only in quotes."""
+    if isinstance(node, exp.Identifier) and node.name[:1].isdigit():
+        node.set("quoted", True)
+    return node
+
+
 def _translated(tree: exp.Expr) -> dict[str, str]:
     if isinstance(tree, exp.Show) and tree.name == "TABLES":
         return {"tables": ""}
@@ -111,7 +118,7 @@ def _translated(tree: exp.Expr) -> dict[str, str]:
         return {"columns": tree.this.name}
     if isinstance(tree, exp.TruncateTable):
         tree = exp.delete(tree.expressions[0])
-    tree = tree.transform(_compare_as_number)
+    tree = tree.transform(_compare_as_number).transform(_quote_digits)
     dialect = SQLite()
     # SQLite reads an unknown name in double quotes as a string.
     dialect.IDENTIFIER_START = dialect.IDENTIFIER_END = "`"

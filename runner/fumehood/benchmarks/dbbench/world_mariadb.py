@@ -12,9 +12,9 @@ from importlib import import_module
 from typing import Any
 
 from fumehood.benchmarks.dbbench.database import Rejected, Row, cell_to_json, quote_name
-from fumehood.benchmarks.dbbench.mariadb_server import MariaDbServer, mariadbd, server
+from fumehood.benchmarks.dbbench.mariadb_server import STRICT, MariaDbServer, mariadbd, server
 from fumehood.benchmarks.dbbench.world import Sql
-from fumehood.core.errors import InfraError
+from fumehood.core.errors import InfraError, SpecError
 from fumehood.core.json_values import Json, JsonObject
 
 RIGHTS = (
@@ -62,7 +62,10 @@ def preload() -> None:
 
 
 class MariaDbSql(Sql):
-    """A database of MariaDB. State as in ``Sql``; tables that an agent adds come last, by name."""
+    """A database of MariaDB. State as in ``Sql``; tables that an agent adds come last, by name.
+
+    ``strict`` (default true) selects MySQL 8's default ``sql_mode`` instead of an empty one.
+    """
 
     toolset_id = "sql_mariadb_v1"
 
@@ -75,20 +78,24 @@ class MariaDbSql(Sql):
             InfraError: MariaDB does not start.
         """
         preload()
-        super().__init__(state, MariaDbAttempt(server()))
+        is_strict = state.get("strict", True)
+        if not isinstance(is_strict, bool):
+            raise SpecError("initial_state.strict", "must be true or false")
+        super().__init__(state, MariaDbAttempt(server(), STRICT if is_strict else ""))
 
 
 class MariaDbAttempt:
     """Implements ``SqlDatabase`` with one database of a server. Use it from one thread at a
     time."""
 
-    def __init__(self, server: MariaDbServer) -> None:
+    def __init__(self, server: MariaDbServer, sql_mode: str = STRICT) -> None:
         """Create an empty database.
 
         Raises:
             InfraError: The server fails.
         """
         self._server = server
+        self._sql_mode = sql_mode
         self._name = server.begin_attempt(RIGHTS)
         weakref.finalize(self, server.ended_attempts.append, self._name)
         self._initial_tables: list[str] = []
@@ -102,7 +109,7 @@ class MariaDbAttempt:
         placeholders = ", ".join(["%s"] * len(columns))
         table = quote_name(name).replace("%", "%%")
         try:
-            with self._server.connection(self._name).cursor() as cursor:
+            with self._server.connection(self._name, self._sql_mode).cursor() as cursor:
                 cursor.execute(f"CREATE TABLE {quote_name(name)} ({definitions})")
                 cursor.executemany(f"INSERT INTO {table} VALUES ({placeholders})", rows)
         except import_module("pymysql").err.Error as error:
@@ -119,7 +126,7 @@ class MariaDbAttempt:
             raise Rejected(f"more than {VARIABLES_MAX} user variables")
         self._variables = variables
         pymysql = import_module("pymysql")
-        connection = self._server.connection(self._name)
+        connection = self._server.connection(self._name, self._sql_mode)
         cursor = connection.cursor(pymysql.cursors.SSCursor)
         try:
             cursor.execute(statement)
