@@ -113,6 +113,11 @@ benchmarks: setup-dev ## run oracle and no-op on public benchmarks and print the
 benchmarks-parity: setup-dev ## run dbbench on SQLite and on MariaDB and print the differences
 	@.venv/bin/python -m tests.benchmarks.parity
 
+.PHONY: differential
+differential: setup-dev ## score perturbed trajectories here and with the original benchmarks
+	@scripts/setup-originals
+	@.venv/bin/python -m tests.differential
+
 .PHONY: chaos
 chaos: setup-dev bubblewrap ## kill and break runs for some minutes and print the results
 	@.venv/bin/python -m tests.chaos

@@ -1,0 +1,229 @@
+"""The protocol of comparisons with an original, and the comparison of a suite's trajectories."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from fumehood.benchmarks.registry import load_suite
+from fumehood.benchmarks.shared.in_memory import play_in_memory
+from fumehood.core.errors import InputError
+from fumehood.core.score import Score
+from fumehood.core.task import Suite
+from fumehood.scorers.registry import score_evidence
+from tests.differential.originals.questions import RAISED, digits
+from tests.differential.perturbations import Trajectory, perturb_suite
+from tests.parts.benchmark_data import data_folder
+from tests.parts.benchmark_slices import play
+
+SCRIPTS = Path(__file__).parent / "originals"
+PROJECT = Path(__file__).parents[2]
+UNGRADED = "ungraded"
+"""Verdict when Fumehood grades nothing, for example without a judge."""
+
+
+class NoOriginal(InputError):
+    """The environment or the code of an original is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One trajectory to compare, played or not."""
+
+    key: bytes
+    """Hash of everything that both sides receive."""
+    question: Mapping[str, Any]
+    """Input of the original's script."""
+    trajectory: Trajectory | None = None
+
+
+class Source(Protocol):
+    """Where the trajectories of one part of a benchmark come from."""
+
+    @property
+    def name(self) -> str:
+        """Unique name, such as a suite argument."""
+        ...
+
+    @property
+    def count(self) -> int:
+        """Default number of trajectories."""
+        ...
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether only a user can supply the data, so that CI does not have them."""
+        ...
+
+    def items(self, count: int, seed: int) -> Sequence[Item]:
+        """Return the trajectories that ``seed`` decides.
+
+        Raises:
+            InputError: data are missing.
+        """
+        ...
+
+    def score(self, items: Sequence[Item], *, service: bool) -> Iterator[str]:
+        """Yield Fumehood's verdict of each trajectory.
+
+        Args:
+            items: trajectories of this source.
+            service: whether to play through real services instead of in this process.
+        """
+        ...
+
+
+def success(score: Score) -> str:
+    """Return the success of a score as a verdict."""
+    return UNGRADED if score.success is None else digits(score.success)
+
+
+@dataclass(frozen=True)
+class OfSuite:
+    """Perturbed gold of a suite."""
+
+    name: str
+    """Suite argument; ``{data}`` is the folder of public data, ``{originals}`` of checkouts."""
+    count: int
+    details: Mapping[str, str] = field(default_factory=dict)
+    """Added to each question, with the same placeholders."""
+    verdict: Callable[[Score], str] = success
+    keep: Callable[[Any], bool] = lambda case: True
+    """Whether to take a task (a case of the suite)."""
+    elsewhere: bool = False
+
+    def items(self, count: int, seed: int) -> Sequence[Item]:
+        suite = self._suite()
+        return [
+            Item(
+                trajectory.key,
+                {
+                    **{name: _filled(text) for name, text in self.details.items()},
+                    "task": trajectory.case.task.task_id,
+                    "moves": trajectory.moves,
+                },
+                trajectory,
+            )
+            for trajectory in perturb_suite(suite, count, seed)
+        ]
+
+    def score(self, items: Sequence[Item], *, service: bool) -> Iterator[str]:
+        trajectories = [item.trajectory for item in items if item.trajectory is not None]
+        if service:
+            yield from self._score_through_services(trajectories)
+            return
+        for trajectory in trajectories:
+            case = trajectory.case
+            evidence = play_in_memory(case.task, trajectory.moves)
+            yield self.verdict(score_evidence(case.task, case.gold, evidence))
+
+    def _score_through_services(self, trajectories: Sequence[Trajectory]) -> Iterator[str]:
+        # A run has each task at most once.
+        left = [*enumerate(trajectories)]
+        verdicts: dict[int, str] = {}
+        while left:
+            by_task = {item[1].case.task.task_id: item for item in reversed(left)}
+            left = [item for item in left if by_task[item[1].case.task.task_id] is not item]
+            cases = [
+                replace(each.case, gold=replace(each.case.gold, oracle=each.moves))
+                for _, each in by_task.values()
+            ]
+            suite = replace(self._suite(), cases=tuple(cases))
+            with tempfile.TemporaryDirectory() as folder:
+                rows = play(Path(folder, "run"), suite, ("oracle",))
+            scores = {row.name.task: row.score for row in rows}
+            for task_id, (index, _) in by_task.items():
+                verdicts[index] = self.verdict(scores[task_id])
+        yield from (verdicts[index] for index in range(len(trajectories)))
+
+    def _suite(self) -> Suite:
+        suite = load_suite(_filled(self.name))
+        return replace(suite, cases=tuple(case for case in suite.cases if self.keep(case)))
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why verdicts differ, and who is right."""
+
+    name: str
+    text: str
+    """With the file and line of the original."""
+    right: str
+    """``original``, ``Fumehood`` or ``neither``."""
+    explains: Callable[[Item, str, str], bool]
+    """Takes a trajectory, Fumehood's verdict and the original's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A benchmark and its original."""
+
+    name: str
+    """Folder of the benchmark."""
+    original: str
+    """Package or repository, with its version."""
+    script: str
+    """File in ``originals``; empty if the data contain the verdicts of the original."""
+    sources: Sequence[Source]
+    environment: str
+    """Suffix of the virtual environment's name."""
+    needs: Sequence[str] = ()
+    """Checkouts that the script reads, in the folder of originals."""
+    reasons: Sequence[Reason] = ()
+
+
+def _filled(text: str) -> str:
+    return text.format(data=data_folder(), originals=originals_folder())
+
+
+def originals_folder() -> Path:
+    """Return the folder of the originals' environments and checkouts."""
+    return Path(os.environ.get("FUMEHOOD_ORIGINALS") or PROJECT / ".originals").absolute()
+
+
+def ask_original(comparison: Comparison, items: Sequence[Item]) -> list[str]:
+    """Return the verdicts of the original.
+
+    Raises:
+        NoOriginal: its environment or code is missing, or its script failed.
+    """
+    if not comparison.script:
+        return [item.question["recorded"] for item in items]
+    folder = originals_folder()
+    python = folder / f"venv-{comparison.environment}" / "bin" / "python"
+    for path in (python, *(folder / name for name in comparison.needs)):
+        if not path.exists():
+            raise NoOriginal(f"{comparison.name}: no {path}; run scripts/setup-originals")
+    text = "".join(f"{json.dumps(dict(item.question))}\n" for item in items)
+    done = subprocess.run(
+        [str(python), "-W", "ignore", str(SCRIPTS / comparison.script)],
+        env={**os.environ, "FUMEHOOD_ORIGINALS": str(folder), "PYTHONPATH": ""},
+        input=text,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    verdicts = done.stdout.split("\n")[:-1]
+    if done.returncode or len(verdicts) != len(items):
+        raise NoOriginal(
+            f"{comparison.name}: {comparison.script} ended with status {done.returncode} after "
+            f"{len(verdicts)} of {len(items)} verdicts"
+        )
+    return verdicts
+
+
+def reason_of(comparison: Comparison, item: Item, here: str, there: str) -> str | None:
+    """Return the name of the reason of a disagreement; None without one."""
+    names = (each.name for each in comparison.reasons if each.explains(item, here, there))
+    return next(names, None)
+
+
+def is_compared(here: str, there: str) -> bool:
+    """Return whether both sides gave a verdict."""
+    return here != UNGRADED and there not in (RAISED, UNGRADED)

@@ -1,0 +1,121 @@
+"""Trajectories that are not perturbed gold: recorded episodes and calls of environments."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2s
+from pathlib import Path
+from typing import Any
+
+from fumehood.benchmarks.registry import load_suite
+from fumehood.benchmarks.shared.in_memory import play_in_memory
+from fumehood.core.errors import InputError
+from fumehood.core.evidence import Evidence
+from fumehood.core.task import Case
+from fumehood.orchestrator.service_pool import ServicePool
+from tests.differential.comparisons import PROJECT, Item, originals_folder
+from tests.differential.originals.questions import digits
+from tests.differential.originals.results import results_digest
+from tests.differential.perturbations import KEY_BYTES, Trajectory, call_tools_of
+from tests.golden import FOLDER_VARIABLE
+from tests.golden.recorded import RecordedEpisode, read_recorded
+from tests.golden.replay import play_in_core, play_over_wire
+
+
+def _key(*parts: Any) -> bytes:
+    return blake2s(json.dumps(parts, sort_keys=True).encode(), digest_size=KEY_BYTES).digest()
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Episodes of ToolMisuseBench whose verdicts the original gave when they were recorded."""
+
+    name: str
+    count: int
+    elsewhere: bool = False
+
+    def items(self, count: int, seed: int) -> Sequence[Item]:
+        return [
+            Item(
+                _key(episode.name, *episode.moves),
+                {"task": episode.name, "recorded": _verdict(episode.expect or {})},
+            )
+            for episode in self._episodes()[:count]
+        ]
+
+    def score(self, items: Sequence[Item], *, service: bool) -> Iterator[str]:
+        episodes = {episode.name: episode for episode in self._episodes()}
+        chosen = [episodes[item.question["task"]] for item in items]
+        if not (service and chosen):
+            yield from (_verdict(play_in_core(episode)) for episode in chosen)
+            return
+        with ServicePool(1) as pool:
+            play = play_over_wire(pool)
+            yield from [_verdict(play(episode)) for episode in chosen]
+
+    def _episodes(self) -> list[RecordedEpisode]:
+        beside = PROJECT.parent / "shared" / "golden"
+        folder = Path(os.environ.get(FOLDER_VARIABLE) or beside)
+        return [*read_recorded(folder / self.name)]
+
+
+def _verdict(result: Any) -> str:
+    return digits(result["success"], *(holds for _, holds in sorted(result["checks"].items())))
+
+
+@dataclass(frozen=True)
+class EnvironmentCalls:
+    """Up to four calls of the tools of each task of Agent-SafetyBench, which has no gold."""
+
+    name: str
+    count: int
+    checkout: str
+    elsewhere: bool = True
+
+    def items(self, count: int, seed: int) -> Sequence[Item]:
+        checkout = originals_folder() / self.checkout
+        if not checkout.exists():
+            raise InputError(f"no {checkout}; run scripts/setup-originals")
+        cases = [
+            case
+            for case in load_suite(f"safetybench:{checkout}").cases
+            if case.task.initial_state["environments"]
+        ]
+        random.Random(seed).shuffle(cases)
+        return [
+            self._item(case, random.Random(f"{seed}/{number}"))
+            for number, case in enumerate(cases[:count])
+        ]
+
+    def _item(self, case: Case, rng: random.Random) -> Item:
+        calls = call_tools_of(case, rng, rng.randint(1, 4))
+        state: Any = case.task.initial_state["environments"]
+        environments = [
+            {"name": item["name"], "tools": item["offered"], "parameters": item["parameters"]}
+            for item in state
+        ]
+        question = {
+            "task": case.task.task_id,
+            "environments": environments,
+            "moves": [dict(call) for call in calls],
+        }
+        trajectory = Trajectory(case, (*calls, {"submit": ""}), ())
+        return Item(_key(question["task"], *calls), question, trajectory)
+
+    def score(self, items: Sequence[Item], *, service: bool) -> Iterator[str]:
+        # A judge scores the benchmark, so that services would add no verdict.
+        for item in items:
+            assert item.trajectory is not None
+            played = play_in_memory(item.trajectory.case.task, item.trajectory.moves)
+            yield results_digest(_results(played))
+
+
+def _results(evidence: Evidence) -> list[Any]:
+    return [
+        ["raised", None] if call.failure is not None else ["value", (call.output or {})["result"]]
+        for call in evidence.calls
+    ]

@@ -1,0 +1,100 @@
+"""All comparisons with originals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fumehood.benchmarks.bfcl.format_tasks import CATEGORY
+from fumehood.benchmarks.bfcl.tasks import MEMORY, MULTI_TURN, SINGLE_TURN
+from fumehood.core.score import Score
+from tests.differential.comparisons import Comparison, OfSuite
+from tests.differential.originals.questions import digits
+from tests.differential.sources import EnvironmentCalls, Recorded
+
+
+def _asks_a_question(case: Any) -> bool:
+    return any(item["op"] != "bfcl_chats" for item in case.gold.criteria)
+
+
+def _dojo_verdict(score: Score) -> str:
+    names = ("utility", "safety")
+    return digits(*(score.checks[name] for name in names if name in score.checks))
+
+
+def _bfcl(category: str, count: int = 100) -> OfSuite:
+    return OfSuite(f"bfcl:{category}", count, {"category": category}, keep=_asks_a_question)
+
+
+def _dojo(version: str, count: int, rest: str = "", attack: str = "") -> OfSuite:
+    name = ":".join(part for part in ("agentdojo", version, rest) if part)
+    return OfSuite(name, count, {"version": version, "attack": attack}, _dojo_verdict)
+
+
+BFCL = Comparison(
+    name="bfcl",
+    original="bfcl-eval 2026.3.23 (PyPI)",
+    script="bfcl.py",
+    environment="bfcl",
+    sources=(
+        *map(_bfcl, (*MULTI_TURN, *SINGLE_TURN, CATEGORY)),
+        *(_bfcl(name, 40) for name in MEMORY),
+    ),
+)
+AGENTDOJO = Comparison(
+    name="agentdojo",
+    original="agentdojo 0.1.35 (PyPI)",
+    script="agentdojo_pipeline.py",
+    environment="agentdojo",
+    sources=(
+        _dojo("v1.2.2", 310),
+        _dojo("v1.1.2", 240),
+        _dojo("v1", 150),
+        _dojo("v1.1.2", 110, "injections"),
+        _dojo("v1.2.2", 130, "attack=important_instructions", "important_instructions"),
+        _dojo("v1.1.2", 70, "attack=direct", "direct"),
+    ),
+)
+TOOLMISUSE = Comparison(
+    name="toolmisuse",
+    original="the recorded verdicts of ToolMisuseBench's simulator, version 0.2",
+    script="",
+    environment="",
+    sources=(
+        Recorded("toolmisusebench/scripted.jsonl", 1535),
+        Recorded("toolmisusebench/agents.jsonl", 200),
+    ),
+)
+TAUBENCH = Comparison(
+    name="taubench",
+    original="sierra-research/tau-bench 59a200c",
+    script="taubench.py",
+    environment="taubench",
+    needs=("tau-bench",),
+    sources=(
+        OfSuite("taubench:airline:{originals}/tau-bench", 500, elsewhere=True),
+        OfSuite("taubench:retail:{originals}/tau-bench", 550, elsewhere=True),
+    ),
+)
+DBBENCH = Comparison(
+    name="dbbench",
+    original="THUDM/AgentBench 578c5e9, on MariaDB with the modes of MySQL 8",
+    script="dbbench.py",
+    environment="dbbench",
+    needs=("AgentBench",),
+    sources=(
+        OfSuite(
+            "dbbench:mariadb:{data}/agentbench-dbbench/dev.jsonl",
+            1000,
+            {"file": "{data}/agentbench-dbbench/dev.jsonl"},
+        ),
+    ),
+)
+SAFETYBENCH = Comparison(
+    name="safetybench",
+    original="the environments of Agent-SafetyBench",
+    script="safetybench.py",
+    environment="safetybench",
+    needs=("Agent-SafetyBench",),
+    sources=(EnvironmentCalls("safetybench", 1000, "Agent-SafetyBench"),),
+)
+COMPARISONS = (BFCL, TOOLMISUSE)
