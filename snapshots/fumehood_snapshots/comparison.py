@@ -81,18 +81,8 @@ def _paired(
 
 def _settings(manifest: Manifest) -> dict[str, Any]:
     """Return the settings that determine search results, flattened."""
-    settings = manifest.model_dump(
-        mode="json",
-        include={
-            "name",
-            "schema_version",
-            "analysis",
-            "ranking",
-            "search",
-            "provenance",
-            "licences",
-        },
-    )
+    included = {"name", "schema_version", "analysis", "ranking", "search", "provenance", "licences"}
+    settings = manifest.model_dump(mode="json", include=included)
     flat: dict[str, Any] = {}
     for name, value in settings.items():
         if isinstance(value, dict):

@@ -132,12 +132,7 @@ class Snapshot:
 
 
 def open_snapshot(path: Path, *, verify: bool = False) -> Snapshot:
-    """Open a snapshot.
-
-    Args:
-        path: folder of the snapshot.
-        verify: compare the hash of every file; otherwise check presence and sizes only, which
-            takes milliseconds.
+    """Open a snapshot, and compare sizes, or with ``verify`` the hash of every file.
 
     Raises:
         SnapshotInputError: the folder is not a snapshot.

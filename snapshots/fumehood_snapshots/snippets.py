@@ -30,12 +30,7 @@ class QueryWords(dict[str, bool]):
     """Decides whether a word belongs to a term of one query; caches words across documents."""
 
     def __init__(self, terms: Iterable[str], analyzer: Analyzer) -> None:
-        """Store the terms.
-
-        Args:
-            terms: terms of the query.
-            analyzer: the analyzer that produced the terms.
-        """
+        """Store the terms of a query and the analyzer that produced them."""
         super().__init__()
         self._terms = frozenset(terms)
         self._analyzer = analyzer
@@ -68,12 +63,8 @@ def occurrences(text: str, query: QueryWords) -> list[Span]:
 def densest_span(spans: list[Span], limit_chars: int) -> Span:
     """Return the first span of at most ``limit_chars`` with the most of ``spans``.
 
-    Args:
-        spans: in order, not overlapping.
-        limit_chars: maximum length; a single longer occurrence is a valid span.
-
-    Returns:
-        ``(0, 0)`` if there are none.
+    The spans are in order and do not overlap; ``(0, 0)`` if there are none. A single longer one is
+    valid.
     """
     best: Span = (0, 0)
     most = left = 0

@@ -28,12 +28,7 @@ CHANNEL_OPTIONS = (
 
 
 def socket_path(given: str | os.PathLike[str] | None) -> str:
-    """Return the absolute path of the socket.
-
-    Args:
-        given: None means the environment variable ``FUMEHOOD_SOCKET``, else
-            ``/fumehood/grpc.sock``.
-    """
+    """Return the absolute path of a socket, by default ``FUMEHOOD_SOCKET`` or the usual one."""
     return os.path.abspath(given or os.environ.get(SOCKET_VARIABLE) or SOCKET_PATH)
 
 

@@ -12,7 +12,6 @@ import os
 from collections.abc import Mapping
 from itertools import count
 from time import monotonic
-from types import TracebackType
 from typing import Any, Self
 
 import grpc
@@ -43,14 +42,7 @@ class AsyncSession:
     def __init__(
         self, path: str | os.PathLike[str] | None = None, *, service_timeout_ms: int = 30_000
     ) -> None:
-        """Create the session; entering it connects.
-
-        Args:
-            path: path of the socket; by default the environment variable ``FUMEHOOD_SOCKET``, else
-                ``/fumehood/grpc.sock``.
-            service_timeout_ms: time to wait for the service at the start, and for the
-                response to a call after the connection was lost.
-        """
+        """Create the session, as :class:`~fumehood_agent.session.Session`; entering it connects."""
         self.path = socket_path(path)
         self.ended = False
         """True if the work has ended, so that no further call is executed."""
@@ -75,12 +67,7 @@ class AsyncSession:
             raise
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:

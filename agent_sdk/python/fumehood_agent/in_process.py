@@ -21,11 +21,7 @@ class InProcessSession:
     """Implements :class:`~fumehood_agent.seat.Seat`. For one thread."""
 
     def __init__(self, exchange: Exchange) -> None:
-        """Fetch the task.
-
-        Args:
-            exchange: answers the requests of this session.
-        """
+        """Fetch the task; ``exchange`` answers the requests of this session."""
         self._exchange = exchange
         self.ended = False
         """True once no further call will be carried out."""

@@ -49,10 +49,7 @@ def load_agent(
 
 
 def load_class(name: str) -> Callable[..., Any]:
-    """Import the class of the agent ``name``.
-
-    Args:
-        name: ``builtin:NAME`` or ``module:Class``.
+    """Import the class of the agent ``builtin:NAME`` or ``module:Class``.
 
     Raises:
         UsageError: there is no such agent.

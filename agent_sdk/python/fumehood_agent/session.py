@@ -12,7 +12,6 @@ import time
 from collections.abc import Mapping
 from itertools import count
 from threading import Lock
-from types import TracebackType
 from typing import Any, Self
 
 import grpc
@@ -86,12 +85,7 @@ class Session:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -41,12 +41,7 @@ class CheckCase:
     budget: Mapping[str, int]
 
     def episode(self, turns: Sequence[Turn], wall_ms: int) -> EpisodeSpec:
-        """Return the episode of the case.
-
-        Args:
-            turns: of the user, at least one.
-            wall_ms: wall time budget.
-        """
+        """Return the episode of the case, with at least one turn of the user."""
         first, *rest = turns
         seat = SeatSpec(
             instruction=first.instruction,

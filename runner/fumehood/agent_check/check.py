@@ -120,10 +120,7 @@ class Check:
             yield cls(chosen, image, pool, wall_ms, arguments)
 
     def robustness(self, names: Sequence[str] = ()) -> Iterator[Finding]:
-        """Run robustness cases and evaluate the agent's behaviour from outside.
-
-        Args:
-            names: of cases; none means all.
+        """Run the named robustness cases, by default all, and evaluate the behaviour from outside.
 
         Raises:
             InputError: the agent's box cannot be started.
@@ -132,10 +129,7 @@ class Check:
         return self._each(_selected(load_robustness_cases(), names), self._robustness_case)
 
     def protocol(self, names: Sequence[str] = ()) -> Iterator[Finding]:
-        """Run protocol cases with an agent that executes scripts, and compare its observations.
-
-        Args:
-            names: of cases; none means all.
+        """Run the named protocol cases, by default all, and compare the agent's observations.
 
         Raises:
             InputError: the agent's box cannot be started.

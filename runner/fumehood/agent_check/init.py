@@ -17,14 +17,7 @@ def languages() -> tuple[str, ...]:
 
 
 def create_agent(language: str, folder: Path) -> list[str]:
-    """Copy a template and the files that all languages share.
-
-    Args:
-        language: one of :func:`languages`.
-        folder: new or empty.
-
-    Returns:
-        The sorted names of the files.
+    """Copy a template and the files that all languages share, and return their sorted names.
 
     Raises:
         InputError: the folder is not empty or cannot be written.

@@ -18,11 +18,9 @@ CALLS = 2
 
 
 def stub_model(seat_tools: Collection[str]) -> ScriptedModels:
-    """Return the model, a context manager.
+    """Return the model, a context manager; it prefers the tools of the seat.
 
-    Args:
-        seat_tools: names to prefer among the offered tools. Agents add other tools, and may prefix
-            the names of those of the seat.
+    Agents add other tools, and may prefix the names of those of the seat.
     """
     return ScriptedModels(lambda request: _reply(request, seat_tools))
 

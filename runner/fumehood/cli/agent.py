@@ -10,7 +10,7 @@ import click
 
 from fumehood.agent_check.check import Check, Finding, Verdict
 from fumehood.agent_check.init import create_agent, languages, next_commands
-from fumehood.cli.output import say
+from fumehood.cli.output import print_json, say
 from fumehood.core.errors import InputError
 from fumehood.engines.engine import EngineOptions
 
@@ -109,11 +109,7 @@ def check(
                 say(_line(finding))
     failed = sum(finding.verdict is Verdict.FAILS for finding in findings)
     if as_json:
-        click.echo(
-            json.dumps(
-                {"agent": agent_name, "failed": failed, "findings": _to_json(findings)}, indent=2
-            )
-        )
+        print_json({"agent": agent_name, "failed": failed, "findings": _to_json(findings)})
     else:
         say(_summary(findings, failed))
     return FAILED if failed else 0

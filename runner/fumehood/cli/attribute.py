@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -11,7 +10,7 @@ from pathlib import Path
 import click
 
 from fumehood.cli.baselines import Solvability
-from fumehood.cli.output import print_tables, say
+from fumehood.cli.output import PATH, print_json, print_tables, say
 from fumehood.cli.reading import read_run, unverified_option, verification_of
 from fumehood.cli.score import other_judge
 from fumehood.core.errors import InputError
@@ -41,14 +40,10 @@ class Attributions:
 
 
 @click.command()
-@click.argument("run_dir", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("run_dir", metavar="DIR", type=PATH)
 @click.option("--each", is_flag=True, help="Print one line per failed episode.")
 @click.option("--judge", help="Ask this judge about episodes that no rule explains.")
-@click.option(
-    "--config",
-    type=click.Path(path_type=Path),
-    help="YAML file with `models` and `judging` for --judge.",
-)
+@click.option("--config", type=PATH, help="YAML file with `models` and `judging` for --judge.")
 @unverified_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def attribute(
@@ -77,7 +72,7 @@ def attribute(
     mark, why = folder.provenance.mark, _attributions(folder, judging)
     if as_json:
         verification = verification_of([folder])
-        click.echo(json.dumps({"verification": verification, **_to_json(why)}, indent=2))
+        print_json({"verification": verification, **_to_json(why)})
         return
     if mark:
         say(mark)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
-from fumehood.cli.output import say
+from fumehood.cli.output import print_json, say
 from fumehood.engines.engine import Orphan
 from fumehood.engines.orphans import Machine
 from fumehood.engines.ownership import owner_is_alive
@@ -46,7 +44,7 @@ def report_orphans(*, dry_run: bool, images: bool, as_json: bool) -> int:
             "unreachable": machine.unreachable,
             "orphans": [_to_json(orphan, removed=orphan not in kept) for orphan in orphans],
         }
-        click.echo(json.dumps(report, indent=2))
+        print_json(report)
         return len(kept)
     for orphan in orphans:
         suffix = " (in use, kept)" if orphan in kept and not dry_run else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fumehood.cli.baselines import Solvability
-from fumehood.cli.output import print_tables, report_extra, say
+from fumehood.cli.output import PATH, print_json, print_tables, report_extra, say
 from fumehood.cli.progress import run_with_progress
 from fumehood.cli.reading import mark_of, read_run, unverified_option, verification_of
 from fumehood.core.errors import InputError
@@ -50,24 +49,18 @@ DIMENSION_NAMES = ("agent", "scaffold", "budget", "faults", "model", "data-mode"
 @click.option(
     "--against", metavar="NAME", help="Baseline agent or scaffold.  [default: first; react]"
 )
-@click.option(
-    "--config", type=click.Path(path_type=Path), help="YAML file with settings, as in `run`."
-)
+@click.option("--config", type=PATH, help="YAML file with settings, as in `run`.")
 @click.option("--model", help="Model of all scaffolds.")
-@click.option("--snapshot", type=click.Path(path_type=Path), help="Documents of the offline run.")
-@click.option(
-    "--recording", type=click.Path(path_type=Path), help="Record the live run into this folder."
-)
+@click.option("--snapshot", type=PATH, help="Documents of the offline run.")
+@click.option("--recording", type=PATH, help="Record the live run into this folder.")
 @click.option(
     "--faults", metavar="FILE", help="As in `run`; with --by faults, only of the second run."
 )
 @click.option("--trials", "-n", type=int, help="Episodes per agent and task.")
 @click.option("--seed", type=int, help="Seed of all runs.")
 @click.option("--engine", help="As in `run`.")
-@click.option(
-    "--out", type=click.Path(path_type=Path), help="Folder of the runs.  [default: runs/TIME]"
-)
-@click.option("--report", type=click.Path(path_type=Path), help="Also write a report there.")
+@click.option("--out", type=PATH, help="Folder of the runs.  [default: runs/TIME]")
+@click.option("--report", type=PATH, help="Also write a report there.")
 @unverified_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def compare(
@@ -137,16 +130,7 @@ def _run_arms(
     *,
     quiet: bool,
 ) -> list[Target]:
-    """Run or resume each arm and return the finished runs.
-
-    Args:
-        dimension: decides which runs to make.
-        targets: the suite.
-        settings: of all runs.
-        options: of the command.
-        out: the folder of the runs.
-        quiet: whether to print no progress.
-    """
+    """Run or resume each arm and return the finished runs."""
     if len(targets) > 1:
         missing = ", ".join(text for text in targets if not _split(text)[2])
         raise InputError(f"name one suite, or only run folders; not a run folder: {missing}")
@@ -220,7 +204,7 @@ def _print(
             "attempts": attempts,
             **extra,
         }
-        click.echo(json.dumps(report, indent=2))
+        print_json(report)
         return
     # This module needs the extra `report`.
     from fumehood.report.sections.attempts import attempts_table

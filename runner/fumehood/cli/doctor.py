@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import shutil
 from collections.abc import Container, Iterator, Sequence
@@ -15,7 +14,7 @@ import click
 from rich.console import Console
 
 from fumehood.cli.clean import report_orphans
-from fumehood.cli.output import print_tables
+from fumehood.cli.output import print_json, print_tables
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
 from fumehood.engines.engine import Engine, EngineOptions, Isolation
@@ -75,11 +74,7 @@ class _Finding:
 
 
 @click.command()
-@click.option(
-    "--runtime",
-    default=None,
-    help="Also check docker with this runtime.",
-)
+@click.option("--runtime", default=None, help="Also check docker with this runtime.")
 @click.option(
     "--probe",
     "probed",
@@ -135,7 +130,7 @@ def doctor(
             "holds_untrusted_agents": holds,
             "engines": [finding.to_json() for finding in findings],
         }
-        click.echo(json.dumps(report, indent=2))
+        print_json(report)
     else:
         print_tables(_engine_table(findings))
     return 0 if holds else NO_ISOLATION
@@ -195,20 +190,13 @@ def _engine_table(findings: list[_Finding]) -> TextTable:
 BREACHED = 1
 """Exit status if an attack was not stopped, or not shown to be stopped."""
 
-
 _STYLES = {Result.STOPPED: "green", Result.NOT_APPLICABLE: "dim"}
 
 
 def _probe(
     engines: Sequence[str], names: Sequence[str], page: Path | None, *, as_json: bool
 ) -> int:
-    """Attack each engine and return the exit status.
-
-    Args:
-        engines: ``NAME`` or ``NAME/RUNTIME``.
-        names: of attacks; none means all.
-        page: Markdown file whose table is replaced; None for no file.
-        as_json: print one JSON object instead of lines.
+    """Attack each engine (``NAME`` or ``NAME/RUNTIME``) and return the exit status.
 
     Raises:
         InputError: the engine or attack does not exist, or the engine is not ready.
@@ -220,7 +208,7 @@ def _probe(
     if page is not None:
         page.write_text(replace_table(page.read_text("utf-8"), attack_table(verdicts)), "utf-8")
     if as_json:
-        click.echo(json.dumps(_probe_report(verdicts), indent=2))
+        print_json(_probe_report(verdicts))
     passing = (Result.STOPPED, Result.NOT_APPLICABLE)
     held = all(verdict.result in passing for results in verdicts.values() for verdict in results)
     return 0 if held else BREACHED

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from fumehood.cli.output import say
+from fumehood.cli.output import print_json, say
 from fumehood.core.errors import InputError
 from fumehood.records.signing_key import user_key
 from fumehood.records.trust import (
@@ -38,7 +38,7 @@ def list_keys(as_json: bool) -> None:
     own, listed = own_public_key(), read_trusted_keys()
     if as_json:
         named = [{"key": key, "name": name} for key, name in listed.items()]
-        click.echo(json.dumps({"own": own or None, "listed": named}, indent=2))
+        print_json({"own": own or None, "listed": named})
         return
     say(f"{own or 'no key yet; the first run creates it'}  you")
     for key, name in listed.items():

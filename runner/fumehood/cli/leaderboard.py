@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fumehood.cli.baselines import noop_of
-from fumehood.cli.output import print_tables, report_extra
+from fumehood.cli.output import PATH, print_json, print_tables, report_extra
 from fumehood.cli.reading import mark_of, read_run, unverified_option
 from fumehood.cli.report import unique_labels
 from fumehood.orchestrator.experiment import runs_in
@@ -21,9 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument(
-    "run_dirs", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path)
-)
+@click.argument("run_dirs", metavar="DIR...", nargs=-1, required=True, type=PATH)
 @unverified_option
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list, one object per agent.")
 def leaderboard(run_dirs: tuple[Path, ...], unverified: bool, as_json: bool) -> None:
@@ -47,7 +44,7 @@ def leaderboard(run_dirs: tuple[Path, ...], unverified: bool, as_json: bool) -> 
     noops = _noop_rates(runs)
     entries = ranked(entry(subject, noops[subject.run.label]) for subject in subjects_of(runs))
     if as_json:
-        click.echo(json.dumps([line.to_json() for line in entries], indent=2))
+        print_json([line.to_json() for line in entries])
         return
     print_tables(leaderboard_table(entries), mark=mark_of(run.folder for run in runs))
 

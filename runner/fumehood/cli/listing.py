@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from fumehood.benchmarks.registry import BENCHMARKS
-from fumehood.cli.output import say
+from fumehood.cli.output import print_json, say
 from fumehood.engines.registry import ENGINES
 from fumehood.harness_modes.registry import HARNESS_MODES
 from fumehood.layers.faults.registry import FAMILIES
@@ -36,7 +34,7 @@ def list_all(as_json: bool) -> None:
         "scorers": sorted(SCORERS),
     }
     if as_json:
-        click.echo(json.dumps(tables, indent=2))
+        print_json(tables)
         return
     for kind, names in tables.items():
         say(f"{kind:<13} {', '.join(names)}")

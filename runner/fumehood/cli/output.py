@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import click
 from rich.console import Console
@@ -15,6 +17,8 @@ from fumehood.core.errors import InputError, how_to_install
 from fumehood.report.safe_text import one_line
 from fumehood.report.text_table import TextTable
 
+PATH = click.Path(path_type=Path)
+"""Type of an option or argument that is a path."""
 PIPE_COLUMNS = 200
 """Width of text that is written to a file or a pipe."""
 REPORT_LIBRARIES = frozenset({"jinja2", "markupsafe", "numpy", "pyarrow", "scipy", "vl_convert"})
@@ -24,20 +28,18 @@ REPORT_LIBRARIES = frozenset({"jinja2", "markupsafe", "numpy", "pyarrow", "scipy
 def say(text: str, *, err: bool = False) -> None:
     """Print one line of text; every command prints through this function, except JSON.
 
-    Args:
-        text: may quote names of agents and files; control and format characters are escaped.
-        err: print on standard error.
+    The text may quote names of agents and files; control and format characters are escaped.
     """
     click.echo(one_line(text), err=err)
 
 
-def print_tables(*tables: TextTable, mark: str = "") -> None:
-    """Print the tables that have rows on standard output, each below its title.
+def print_json(value: object) -> None:
+    """Print a value as indented JSON."""
+    click.echo(json.dumps(value, indent=2))
 
-    Args:
-        tables: to print.
-        mark: line above each table, if it is not empty.
-    """
+
+def print_tables(*tables: TextTable, mark: str = "") -> None:
+    """Print the tables that have rows on standard output, each below its mark and its title."""
     console = Console(width=None if sys.stdout.isatty() else PIPE_COLUMNS)
     for table in tables:
         if not table.rows:

@@ -22,12 +22,8 @@ unverified_option = click.option(
 def read_run(path: Path, *, unverified: bool) -> RunReader:
     """Verify a run, and print on standard error whose key signed it.
 
-    Args:
-        path: of the run folder.
-        unverified: whether a run that does not verify is read too.
-
     Raises:
-        InputError: the path is not a run folder, or the run does not verify.
+        InputError: the path is not a run folder, or does not verify and is not ``unverified``.
     """
     accept = Accept.UNVERIFIED if unverified else Accept.VERIFIED
     run = open_run(path, Trust.of_user(), accept)
@@ -46,11 +42,7 @@ def verification_of(runs: Iterable[RunReader]) -> list[Json]:
 
 
 def find_episode(rows: Sequence[EpisodeRow], wanted: str) -> EpisodeRow:
-    """Return the row of an episode.
-
-    Args:
-        rows: of the run.
-        wanted: AGENT/TASK/TRIAL, or a part of it that only one episode has.
+    """Return the row of AGENT/TASK/TRIAL, or of a part of it that only one episode has.
 
     Raises:
         InputError: no episode or several episodes match.

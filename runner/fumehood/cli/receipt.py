@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 
-from fumehood.cli.output import say
+from fumehood.cli.output import PATH, print_json, say
 from fumehood.cli.reading import find_episode, read_run
 from fumehood.core.errors import InputError
-from fumehood.core.json_values import Json, JsonObject
+from fumehood.core.json_values import Json, JsonObject, as_object
 from fumehood.records.caches import last_probe, probe_summary, system_name
 from fumehood.records.files import write_export
 from fumehood.records.receipt import (
@@ -31,17 +31,13 @@ PROBE_AGE_MAX = timedelta(hours=1)
 
 
 @click.command()
-@click.argument("run_dir", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
+@click.argument("run_dir", metavar="[DIR]", required=False, type=PATH)
 @click.argument("episode", required=False)
-@click.option(
-    "--out", type=click.Path(path_type=Path), help="Output file.  [default: DIR.receipt.json]"
-)
+@click.option("--out", type=PATH, help="Output file.  [default: DIR.receipt.json]")
 @click.option(
     "--probe", is_flag=True, help="Include the result of a probe of the engine in the last hour."
 )
-@click.option(
-    "--verify", "receipt_file", type=click.Path(path_type=Path), help="Verify this receipt."
-)
+@click.option("--verify", "receipt_file", type=PATH, help="Verify this receipt.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def receipt(
     run_dir: Path | None,
@@ -126,7 +122,7 @@ def _print(verified: Receipt, path: Path, run_dir: Path | None, *, as_json: bool
             "signer": verified.signer,
             "statement": verified.statement,
         }
-        click.echo(json.dumps(result, indent=2))
+        print_json(result)
         return
     for line in _lines(verified, path, run_dir):
         say(line)
@@ -140,35 +136,31 @@ def _lines(verified: Receipt, path: Path, run_dir: Path | None) -> Iterator[str]
     yield f"{path}: signed with {verified.signer}, {verified.key[:SHOWN_DIGITS]}…; {compared}"
     yield f"subject     {subject.get('name')}"
     yield f"engine      {facts.get('engine')}, isolation {facts.get('isolation')}"
-    isolation_facts = _object(facts.get("isolation_facts"))
+    isolation_facts = as_object(facts.get("isolation_facts"))
     yield f"kernel      {isolation_facts.get('kernel', 'not recorded')}"
     yield f"users       {isolation_facts.get('users', 'not recorded')}"
     yield f"network     {isolation_facts.get('network', 'not recorded')}"
     yield f"calls       filter {isolation_facts.get('system_call_filter') or 'none'}"
     unenforced = isolation_facts.get("unenforced") or []
-    limits = ", ".join(f"{name} {value}" for name, value in _object(facts.get("limits")).items())
+    limits = ", ".join(f"{name} {value}" for name, value in as_object(facts.get("limits")).items())
     yield f"limits      {limits}; not enforced for a box: {_list(unenforced)}"
     yield f"grants      {_list(facts.get('grants'))}"
     for agent in _objects(facts.get("agents")):
         yield f"image       {agent.get('label')}: {agent.get('digest') or 'none'}"
     yield f"episodes    {facts.get('episodes')}, infra {facts.get('infra')}"
-    attempts = _object(facts.get("infra_attempts")).items()
+    attempts = as_object(facts.get("infra_attempts")).items()
     yield f"attempts    ended as infra: {', '.join(f'{name} {count}' for name, count in attempts)}"
-    versions = _object(facts.get("versions")).items()
+    versions = as_object(facts.get("versions")).items()
     yield f"versions    {', '.join(f'{name} {version}' for name, version in versions)}"
-    rows = _object(facts.get("rows"))
+    rows = as_object(facts.get("rows"))
     yield f"rows        {rows.get('number')}, Merkle root {rows.get('root')}"
     probe = facts.get("probe")
     yield f"probe       {probe_summary(probe) if isinstance(probe, dict) else 'not included'}"
     row = facts.get("row")
     if isinstance(row, dict):
-        content = _object(row.get("content"))
+        content = as_object(row.get("content"))
         outcome = f"{content.get('outcome')}, success {json.dumps(content.get('success'))}"
         yield f"row         number {row.get('index')}, proven: {outcome}"
-
-
-def _object(value: Json) -> JsonObject:
-    return value if isinstance(value, dict) else {}
 
 
 def _objects(value: Json) -> list[JsonObject]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
-from fumehood.cli.output import say
+from fumehood.cli.output import PATH, print_json, say
 from fumehood.cli.reading import read_run, unverified_option, verification_of
 from fumehood.core.episode_spec import DataMode, EpisodeSpec
 from fumehood.core.errors import InputError
@@ -32,7 +31,7 @@ class _Episode:
 
 
 @click.command()
-@click.argument("run_dir", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("run_dir", metavar="DIR", type=PATH)
 @click.option("--episode", multiple=True, help="AGENT/TASK/TRIAL, or a part. Repeatable.")
 @click.option("--concurrency", "-j", default=2, show_default=True, help="Parallel episodes.")
 @click.option("--service-workers", default=1, show_default=True, help="Service processes.")
@@ -84,9 +83,7 @@ def replay(
     differences = [(row, divergence) for row, divergence in different if divergence is not None]
     identical = sum(result.is_identical for result in replayed)
     if as_json:
-        click.echo(
-            json.dumps(_report(folder, len(chosen), identical, missing, differences), indent=2)
-        )
+        print_json(_report(folder, len(chosen), identical, missing, differences))
     else:
         if folder.provenance.mark:
             say(folder.provenance.mark)

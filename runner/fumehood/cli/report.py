@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from fumehood.cli.baselines import Solvability
-from fumehood.cli.output import report_extra, say
+from fumehood.cli.output import PATH, print_json, report_extra, say
 from fumehood.cli.reading import read_run, unverified_option, verification_of
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.experiment import is_experiment, runs_in
@@ -17,12 +16,8 @@ from fumehood.orchestrator.rescore import rescore
 
 
 @click.command()
-@click.argument(
-    "run_dirs", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path)
-)
-@click.option(
-    "--out", type=click.Path(path_type=Path), help="Output folder.  [default: DIR/report]"
-)
+@click.argument("run_dirs", metavar="DIR...", nargs=-1, required=True, type=PATH)
+@click.option("--out", type=PATH, help="Output folder.  [default: DIR/report]")
 @click.option("--baseline", metavar="AGENT", help="Baseline of comparisons.  [default: first]")
 @unverified_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -68,9 +63,7 @@ def report(
     if as_json:
         files = [str(path) for path in written]
         checked = verification_of(run.folder for run in runs)
-        click.echo(
-            json.dumps({"verification": checked, "page": files[0], "files": files}, indent=2)
-        )
+        print_json({"verification": checked, "page": files[0], "files": files})
     else:
         say(str(written[0]))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from hashlib import sha256
 from pathlib import Path
@@ -13,7 +12,7 @@ import click
 from fumehood.benchmarks.shared.generator import GENERATORS
 from fumehood.benchmarks.shared.manifest import Manifest, read_manifest
 from fumehood.benchmarks.toolmisuse.tasks import SHA256_BY_PUBLISHED_PATH, task_files
-from fumehood.cli.output import print_tables, report_extra, say
+from fumehood.cli.output import PATH, print_json, print_tables, report_extra, say
 from fumehood.cli.progress import run_with_progress
 from fumehood.orchestrator.config import run_config
 from fumehood.orchestrator.rescore import rescore
@@ -27,22 +26,11 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("what", type=click.Choice(["toolmisuse"]))
-@click.option(
-    "--data",
-    type=click.Path(path_type=Path),
-    help="Published task files.  [default: generate]",
-)
+@click.option("--data", type=PATH, help="Published task files.  [default: generate]")
 @click.option("--profile", default="paper", show_default=True, help="Generated suite.")
+@click.option("--out", type=PATH, help="Output folder.  [default: runs/reproduce-TIME]")
 @click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    help="Output folder.  [default: runs/reproduce-TIME]",
-)
-@click.option(
-    "--engine",
-    default="inline",
-    show_default=True,
-    help="As in `run`; the agents are built in.",
+    "--engine", default="inline", show_default=True, help="As in `run`; the agents are built in."
 )
 @click.option(
     "--concurrency", "-j", type=int, default=2, show_default=True, help="Parallel episodes."
@@ -113,7 +101,7 @@ def _print(findings: Findings, data: Data, written: list[Path], *, as_json: bool
             "before_comparing": list(statements(data)),
             "cells": {table.name: table.records() for table in tables},
         }
-        click.echo(json.dumps(result, indent=2))
+        print_json(result)
         return
     print_tables(*reading_tables(findings))
     say("")

@@ -13,6 +13,7 @@ from click.core import ParameterSource
 from rich.console import Console
 
 from fumehood.cli.experiment import experiment
+from fumehood.cli.output import PATH
 from fumehood.cli.progress import RunProgress
 from fumehood.cli.run_summary import finish
 from fumehood.core.errors import InputError
@@ -67,7 +68,7 @@ def _setting(name: str) -> str:
 @click.argument("suite", required=False)
 @click.option(
     "--config",
-    type=click.Path(path_type=Path),
+    type=PATH,
     callback=_read_config,
     is_eager=True,
     expose_value=False,
@@ -93,12 +94,8 @@ def _setting(name: str) -> str:
     "--wall-time-s", type=float, default=_DEFAULTS["wall_time_s"], help=_setting("wall_time_s")
 )
 @click.option("--data-mode", default=_DEFAULTS["data_mode"], help=_setting("data_mode"))
-@click.option(
-    "--snapshot", type=click.Path(path_type=Path), default=None, help=_setting("snapshot")
-)
-@click.option(
-    "--recording", type=click.Path(path_type=Path), default=None, help=_setting("recording")
-)
+@click.option("--snapshot", type=PATH, default=None, help=_setting("snapshot"))
+@click.option("--recording", type=PATH, default=None, help=_setting("recording"))
 @click.option("--faults", metavar="FILE", default=None, help=_setting("faults"))
 @click.option("--model", default=None, help=_setting("model"))
 @click.option("--judge", default=None, help=_setting("judge"))
@@ -113,9 +110,7 @@ def _setting(name: str) -> str:
     "models.grants. Repeatable.",
 )
 @click.option("--i-trust-this-agent", is_flag=True, help=_setting("i_trust_this_agent"))
-@click.option(
-    "--out", type=click.Path(path_type=Path), default=None, help="Run folder.  [default: runs/TIME]"
-)
+@click.option("--out", type=PATH, default=None, help="Run folder.  [default: runs/TIME]")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
 def run(ctx: click.Context, /, out: Path | None, as_json: bool, **flags: Any) -> int:
@@ -153,7 +148,7 @@ def run(ctx: click.Context, /, out: Path | None, as_json: bool, **flags: Any) ->
 
 
 @click.command()
-@click.argument("run_dir", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("run_dir", metavar="DIR", type=PATH)
 @click.option(
     "--concurrency",
     "-j",

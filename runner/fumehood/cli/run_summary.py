@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import click
 from rich.console import Console
 
 from fumehood.benchmarks.shared.baselines import Baseline
 from fumehood.cli.baselines import describe, noop_of
-from fumehood.cli.output import print_tables, say
+from fumehood.cli.output import print_json, print_tables, say
 from fumehood.cli.reading import verification_of
 from fumehood.core.json_values import JsonObject
 from fumehood.orchestrator.setup import config_of, planned_of
@@ -86,7 +84,7 @@ def finish(folder: RunReader, rows: list[EpisodeRow], *, as_json: bool) -> int:
         violations=list(contract_violations(rows, config.limits.output_kb << 10)),
     )
     if as_json:
-        click.echo(json.dumps(_to_json(result), indent=2))
+        print_json(_to_json(result))
     else:
         _print_result(result)
     for difference in result.infra_differences:
@@ -156,12 +154,7 @@ def _to_json(result: _Result) -> JsonObject:
             }
             for agent in result.agents
         ],
-        "infra_differences": [
-            str(difference)
-            for difference in infra_differences(
-                {agent.agent: agent.attempts for agent in result.agents}
-            )
-        ],
+        "infra_differences": [str(difference) for difference in result.infra_differences],
         "model_grants": list(model_grants(result.folder.manifest())),
         "models": {agent: costs.to_json() for agent, costs in result.costs.items()},
         "contract_violations": [str(violation) for violation in result.violations],

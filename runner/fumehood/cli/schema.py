@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from fumehood.benchmarks.native.records import record_schema
 from fumehood.benchmarks.native.suite_file import suite_schema
+from fumehood.cli.output import print_json
 from fumehood.orchestrator.added_faults import fault_schema
 from fumehood.orchestrator.config import RunConfig
 from fumehood.orchestrator.experiment import ExperimentConfig
@@ -33,4 +32,4 @@ def schema(what: str) -> None:
         "task": record_schema,
         "faults": fault_schema,
     }
-    click.echo(json.dumps(schemas[what](), indent=2))
+    print_json(schemas[what]())

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from fumehood.cli.output import PATH
 from fumehood.cli.reading import read_run, unverified_option
 from fumehood.cli.run_summary import finish
 from fumehood.orchestrator.config import read_yaml, run_config
@@ -19,13 +20,9 @@ JUDGE_SETTINGS = ("judging", "models")
 
 
 @click.command()
-@click.argument("run_dir", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("run_dir", metavar="DIR", type=PATH)
 @click.option("--judge", help="Ask this judge now; its answers are not stored.")
-@click.option(
-    "--config",
-    type=click.Path(path_type=Path),
-    help="YAML file with `models` and `judging` for --judge.",
-)
+@click.option("--config", type=PATH, help="YAML file with `models` and `judging` for --judge.")
 @unverified_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def score(

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from fumehood.cli.output import say
+from fumehood.cli.output import PATH, print_json, say
 from fumehood.cli.reading import find_episode, read_run, unverified_option, verification_of
 from fumehood.core.json_values import Json
 from fumehood.core.outcome import outcome_name
@@ -25,7 +25,7 @@ QUOTED_CHARACTERS = 500
 
 
 @click.command()
-@click.argument("run_dir", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("run_dir", metavar="DIR", type=PATH)
 @click.argument("episode", required=False)
 @unverified_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -55,7 +55,7 @@ def show(run_dir: Path, episode: str | None, unverified: bool, as_json: bool) ->
             "events": events,
             "conversation": _conversation_json(folder, row, events),
         }
-        click.echo(json.dumps(shown, indent=2))
+        print_json(shown)
         return
     for line in _lines(folder, row, events):
         say(line)
@@ -72,7 +72,7 @@ def _list(folder: RunReader, as_json: bool) -> None:
     mark = folder.provenance.mark
     if as_json:
         extra = {"unverified": mark} if mark else {}
-        click.echo(json.dumps([{**extra, **row.to_json()} for row in folder.rows()], indent=2))
+        print_json([{**extra, **row.to_json()} for row in folder.rows()])
         return
     if mark:
         say(mark)

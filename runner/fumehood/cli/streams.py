@@ -78,10 +78,8 @@ def replace_streams() -> Stream:
 def _text(stream: Stream, replaced: TextIO | None, errors: str) -> io.TextIOWrapper:
     """Return a text stream with the encoding of the one that it replaces.
 
-    Args:
-        stream: receives the text.
-        replaced: None if its descriptor was closed when Python started.
-        errors: treatment of characters that the encoding lacks, if there is nothing to replace.
+    None means that the descriptor was closed when Python started; ``errors`` then treats characters
+    that the encoding lacks.
     """
     return io.TextIOWrapper(
         io.BufferedWriter(stream),

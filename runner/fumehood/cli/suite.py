@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from itertools import chain
 from pathlib import Path
@@ -17,9 +16,9 @@ from fumehood.benchmarks.shared.proof import Undecided, prove_not_free, prove_so
 from fumehood.benchmarks.shared.quality import QualityReport, quality_report
 from fumehood.benchmarks.shared.reading import YAML_SUFFIXES, Mistakes
 from fumehood.cli.baselines import describe, noop_of, oracle_of
-from fumehood.cli.output import print_tables, say
+from fumehood.cli.output import PATH, print_json, print_tables, say
 from fumehood.core.errors import InputError
-from fumehood.core.json_values import Json, JsonObject
+from fumehood.core.json_values import Json, JsonObject, as_object
 from fumehood.core.task import Suite
 from fumehood.report.text_table import TextTable
 from fumehood.scorers.registry import score_evidence
@@ -27,7 +26,7 @@ from fumehood.scorers.registry import score_evidence
 DEFAULT_SEED = 42
 
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-folder_argument = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+folder_argument = click.argument("folder", metavar="DIR", type=PATH)
 
 
 @click.group()
@@ -41,9 +40,7 @@ def suite() -> None:
 @click.option(
     "--seed", default=DEFAULT_SEED, show_default=True, help="Equal seeds give equal files."
 )
-@click.option(
-    "--out", required=True, metavar="DIR", type=click.Path(path_type=Path), help="A new folder."
-)
+@click.option("--out", required=True, metavar="DIR", type=PATH, help="A new folder.")
 @click.option("--train", type=click.IntRange(min=0), help="Number of tasks in train.")
 @click.option("--dev", type=click.IntRange(min=0), help="Number of tasks in dev.")
 @click.option(
@@ -73,16 +70,13 @@ def generate(
 
     def print_split(split: str, ready: int, total: int) -> None:
         if not as_json and ready == total:
-            say(
-                f"{split}: {ready} task{'' if ready == 1 else 's'}, all validated",
-                err=True,
-            )
+            say(f"{split}: {ready} task{'' if ready == 1 else 's'}, all validated", err=True)
 
     manifest = GENERATORS.load(family)(
         profile, seed, out, splits=splits, score_episode=score_evidence, progress=print_split
     )
     if as_json:
-        click.echo(json.dumps(manifest.model_dump(), indent=2))
+        print_json(manifest.model_dump())
         return
     say(f"{out}: {family} {profile}, release {manifest.release}, seed {seed}")
 
@@ -99,7 +93,7 @@ def quality(folder: Path, as_json: bool) -> None:
     """
     report = quality_report(folder)
     if as_json:
-        click.echo(json.dumps(report.to_json(), indent=2))
+        print_json(report.to_json())
         return
     print_tables(_quality_table(report))
 
@@ -125,7 +119,7 @@ def init(file: Path, as_json: bool) -> None:
         raise InputError(f"{file}: cannot be written: {error.strerror}") from None
     commands = [f"fumehood suite validate {file}", f"fumehood run {file} --agent AGENT"]
     if as_json:
-        click.echo(json.dumps({"file": str(file), "next": commands}, indent=2))
+        print_json({"file": str(file), "next": commands})
         return
     say(f"{file}: written; next: {commands[0]}")
 
@@ -150,7 +144,7 @@ def validate(argument: str, as_json: bool) -> None:
     except Mistakes as error:
         lines: list[Json] = [str(mistake) for mistake in error.mistakes]
         if as_json:
-            click.echo(json.dumps({"suite": argument, "mistakes": lines}, indent=2))
+            print_json({"suite": argument, "mistakes": lines})
         for line in lines[:-1]:
             say(f"fumehood: {line}", err=True)
         raise error.mistakes[-1] from None
@@ -165,7 +159,7 @@ def validate(argument: str, as_json: bool) -> None:
     }
     judged = f", {undecided} need a judge" if undecided else ""
     if as_json:
-        click.echo(json.dumps(result, indent=2))
+        print_json(result)
         return
     say(f"{loaded.name}: {tasks} task{plural} valid, {proven} solved by the oracle{judged}")
 
@@ -188,7 +182,7 @@ def info(argument: str, as_json: bool) -> None:
     baselines = {"noop": noop_of(loaded), "oracle": oracle_of(loaded)}
     if as_json:
         scores = {name: baseline.to_json() for name, baseline in baselines.items()}
-        click.echo(json.dumps({**described, **scores}, indent=2))
+        print_json({**described, **scores})
         return
     for key, value in described.items():
         say(f"{key:<10} {_text(value)}")
@@ -258,13 +252,9 @@ def _quality_table(report: QualityReport) -> TextTable:
             rows.append((key, *(str(column[key]) for column in columns)))
             continue
         rows.append((key, *("" for _ in columns)))
-        names = dict.fromkeys(name for column in columns for name in _counts(column[key]))
+        names = dict.fromkeys(name for column in columns for name in as_object(column[key]))
         rows += [
-            (f"  {name}", *(str(_counts(column[key]).get(name, 0)) for column in columns))
+            (f"  {name}", *(str(as_object(column[key]).get(name, 0)) for column in columns))
             for name in names
         ]
     return TextTable("", ("", *report.splits), rows)
-
-
-def _counts(value: object) -> dict[str, object]:
-    return value if isinstance(value, dict) else {}

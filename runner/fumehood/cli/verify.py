@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
-from fumehood.cli.output import say
+from fumehood.cli.output import PATH, print_json, say
 from fumehood.core.errors import InputError
 from fumehood.records.trust import PUBLIC_KEY, Trust
 from fumehood.records.verify import NOT_RUN, Verification
@@ -18,7 +17,7 @@ DAMAGED = 1
 
 
 @click.command()
-@click.argument("run_dir", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("run_dir", metavar="DIR", type=PATH)
 @click.option("--key", default=None, help="Expected public key, 64 hex digits.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def verify(run_dir: Path, key: str | None, as_json: bool) -> int:
@@ -39,7 +38,7 @@ def verify(run_dir: Path, key: str | None, as_json: bool) -> int:
     result = verify_folder(run_dir, key)
     signer = "the expected key" if result.key == key else Trust.of_user().signer(result.key)
     if as_json:
-        click.echo(json.dumps(_report(run_dir, result, signer), indent=2))
+        print_json(_report(run_dir, result, signer))
     else:
         for line in _lines(run_dir, result):
             say(line)

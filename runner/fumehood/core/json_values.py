@@ -64,6 +64,11 @@ _CONTAINERS = frozenset((dict, list))
 """Types that need a recursive copy. JSON values have no subclasses of these."""
 
 
+def as_object(value: object) -> JsonObject:
+    """Return a JSON object; empty for any other value."""
+    return value if isinstance(value, dict) else {}
+
+
 def type_word(value: object) -> str:
     """Return the JSON Schema type of ``value``, such as ``integer``."""
     # In Python a boolean is an integer, so it comes first.

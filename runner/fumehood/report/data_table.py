@@ -72,7 +72,6 @@ def numbers(*names: str) -> tuple[Column, ...]:
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 """A spreadsheet executes text that begins with one of these."""
 
-
 _TYPES = {
     Kind.TEXT: pyarrow.string(),
     Kind.INTEGER: pyarrow.int64(),

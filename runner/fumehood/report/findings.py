@@ -90,13 +90,11 @@ class Findings:
     @property
     def any_graded(self) -> bool:
         """Whether any episode is graded."""
-        return any(agent_findings.whole.counts.graded for agent_findings in self.subjects)
+        return any(agent.whole.counts.graded for agent in self.subjects)
 
     def groups(self, grouping: str) -> list[str]:
         """Return the group names of ``by_fault`` or ``by_domain`` over all agents."""
-        names = [
-            name for agent_findings in self.subjects for name in getattr(agent_findings, grouping)
-        ]
+        names = [name for agent in self.subjects for name in getattr(agent, grouping)]
         return list(dict.fromkeys(names))
 
 

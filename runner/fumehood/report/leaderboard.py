@@ -18,9 +18,7 @@ from fumehood.report.wording import LOST_SHARE_MAX, why_no_headline
 
 SUCCESS = THE_EIGHT[0]
 
-
 DIGEST_CHARS = 8
-
 
 NOTE = (
     "In brackets: 95 % bootstrap intervals over tasks; Wilson intervals if all tasks agree. "
@@ -116,17 +114,8 @@ def leaderboard_table(entries: Iterable[LeaderboardEntry]) -> TextTable:
     for line in lines:
         digests.setdefault(line.suite[0], set()).add(line.suite[1])
     rows = [(_suite(line, len(digests[line.suite[0]]) > 1), *_cells(line)) for line in lines]
-    header = (
-        "Suite",
-        "Agent",
-        "Model",
-        "Run",
-        "Success",
-        "No-op",
-        "Over",
-        "Infra as failure",
-        "Graded",
-    )
+    names, shares = ("Suite", "Agent", "Model", "Run"), ("Success", "No-op", "Over")
+    header = (*names, *shares, "Infra as failure", "Graded")
     return TextTable("Leaderboard", header, rows, names=4, note=NOTE)
 
 
@@ -141,20 +130,12 @@ def _cells(line: LeaderboardEntry) -> tuple[str, ...]:
     if line.unfinished:
         graded += f", {line.unfinished} not finished"
     failed = wording.amount(line.attempts.success_with_infra_failed, Unit.SHARE)
-    model = line.subject.model or wording.NONE
-    names = (line.subject.agent, model, line.subject.run.label)
-    if line.why_no_headline is not None:
-        return (
-            *names,
-            wording.NONE,
-            wording.amount(noop, Unit.SHARE),
-            wording.NONE,
-            failed,
-            graded,
-        )
-    value = line.success.value
-    over = wording.NONE if value is None or noop is None else f"{(value - noop) * 100:+.1f} pp"
-    success = wording.estimate(line.success, Unit.SHARE)
+    names = (line.subject.agent, line.subject.model or wording.NONE, line.subject.run.label)
+    success = over = wording.NONE
+    if line.why_no_headline is None:
+        success, value = wording.estimate(line.success, Unit.SHARE), line.success.value
+        if value is not None and noop is not None:
+            over = f"{(value - noop) * 100:+.1f} pp"
     return (*names, success, wording.amount(noop, Unit.SHARE), over, failed, graded)
 
 

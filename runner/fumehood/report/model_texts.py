@@ -27,12 +27,7 @@ class Conversation:
         self.is_encrypted = any(each.request.startswith(MARK.encode()) for each in exchanges)
 
     def lines(self, seat: str, key: str) -> list[Line]:
-        """Return what the seat's next request with this key added, and the reply.
-
-        Args:
-            seat: name of the seat.
-            key: digest of the request, as the trace contains it.
-        """
+        """Return what the seat's next request with this digest added, and the reply."""
         self._counts[seat, key] += 1
         exchange = self._exchanges.get((seat, key, self._counts[seat, key]))
         if exchange is None or self.is_encrypted:

@@ -11,104 +11,64 @@ import vl_convert
 
 from fumehood.report.findings import SubjectFindings
 from fumehood.report.safe_text import safe
+from fumehood.report.statistics.intervals import Estimate
+from fumehood.report.statistics.pairs import Difference
+
+Spec = Mapping[str, Any]
 
 SERIES = tuple(f"var(--series-{number})" for number in range(8))
 """Colours of agents, in their order; the ninth agent has the first colour again."""
 
-
 GOOD, BAD, QUIET = "var(--good)", "var(--bad)", "var(--quiet)"
-
 
 INK, SOFT, LINE = "var(--ink)", "var(--soft)", "var(--line)"
 
-
-LIGHT = {
-    "--ink": "#1c2530",
-    "--soft": "#5b6875",
-    "--line": "#e1e5ea",
-    "--quiet": "#aeb7c1",
-    "--good": "#1a7f5a",
-    "--bad": "#c2452d",
-    "--series-0": "#2f6db5",
-    "--series-1": "#d9822b",
-    "--series-2": "#2a9187",
-    "--series-3": "#b1457f",
-    "--series-4": "#7b61c4",
-    "--series-5": "#8a7a2c",
-    "--series-6": "#5d7f3a",
-    "--series-7": "#6f7b88",
+_COLOURS = {
+    "--ink": ("#1c2530", "#e6ebf1"),
+    "--soft": ("#5b6875", "#9aa7b4"),
+    "--line": ("#e1e5ea", "#2b3440"),
+    "--quiet": ("#aeb7c1", "#566270"),
+    "--good": ("#1a7f5a", "#4cc38a"),
+    "--bad": ("#c2452d", "#f0795b"),
+    "--series-0": ("#2f6db5", "#6ea8ec"),
+    "--series-1": ("#d9822b", "#f0a75c"),
+    "--series-2": ("#2a9187", "#4fc1b3"),
+    "--series-3": ("#b1457f", "#e27fb3"),
+    "--series-4": ("#7b61c4", "#a993ee"),
+    "--series-5": ("#8a7a2c", "#c8b75a"),
+    "--series-6": ("#5d7f3a", "#94bd67"),
+    "--series-7": ("#6f7b88", "#a3afbb"),
 }
-
-
-DARK = {
-    "--ink": "#e6ebf1",
-    "--soft": "#9aa7b4",
-    "--line": "#2b3440",
-    "--quiet": "#566270",
-    "--good": "#4cc38a",
-    "--bad": "#f0795b",
-    "--series-0": "#6ea8ec",
-    "--series-1": "#f0a75c",
-    "--series-2": "#4fc1b3",
-    "--series-3": "#e27fb3",
-    "--series-4": "#a993ee",
-    "--series-5": "#c8b75a",
-    "--series-6": "#94bd67",
-    "--series-7": "#a3afbb",
-}
-
+LIGHT, DARK = ({name: pair[at] for name, pair in _COLOURS.items()} for at in (0, 1))
+"""Values of the colours in the light and in the dark theme."""
 
 FONT = "Helvetica, Arial, sans-serif"
 """The drawing library measures text in this font, so the page must use it as well."""
 
+_LABELS = {"labelColor": INK, "labelFontSize": 12}
 
-def config() -> dict[str, Any]:
-    """Return the Vega-Lite configuration of all pictures."""
-    return {
-        "background": None,
-        "font": FONT,
-        "view": {"stroke": None},
-        "axis": {
-            "labelColor": INK,
-            "labelFontSize": 12,
-            "titleColor": SOFT,
-            "titleFontSize": 12,
-            "titleFontWeight": "normal",
-            "titlePadding": 8,
-            "gridColor": LINE,
-            "domain": False,
-            "ticks": False,
-            "labelPadding": 8,
-            "labelLimit": 180,
-        },
-        "axisY": {
-            "titleAlign": "left",
-            "titleAngle": 0,
-            "titleAnchor": "end",
-            "titleY": -10,
-            "titleX": 0,
-        },
-        "legend": {
-            "orient": "top",
-            "labelColor": INK,
-            "labelFontSize": 12,
-            "labelLimit": 220,
-            "title": None,
-            "symbolType": "circle",
-            "symbolSize": 90,
-            "symbolOpacity": 1,
-            "offset": 14,
-            "columnPadding": 18,
-        },
-        "header": {
-            "labelColor": INK,
-            "labelFontSize": 12,
-            "labelFontWeight": "bold",
-            "title": None,
-        },
-        "rule": {"stroke": SOFT},
-        "text": {"color": INK, "fontSize": 12},
-    }
+CONFIG: Mapping[str, Any] = {
+    "background": None,
+    "font": FONT,
+    "view": {"stroke": None},
+    "axis": {
+        **_LABELS,
+        **{"titleColor": SOFT, "titleFontSize": 12, "titleFontWeight": "normal"},
+        **{"titlePadding": 8, "labelPadding": 8, "labelLimit": 180},
+        **{"gridColor": LINE, "domain": False, "ticks": False},
+    },
+    "axisY": {"titleAlign": "left", "titleAngle": 0, "titleAnchor": "end", "titleY": -10}
+    | {"titleX": 0},
+    "legend": {
+        **_LABELS,
+        **{"orient": "top", "labelLimit": 220, "title": None, "offset": 14, "columnPadding": 18},
+        **{"symbolType": "circle", "symbolSize": 90, "symbolOpacity": 1},
+    },
+    "header": {**_LABELS, "labelFontWeight": "bold", "title": None},
+    "rule": {"stroke": SOFT},
+    "text": {"color": INK, "fontSize": 12},
+}
+"""The Vega-Lite configuration of all pictures."""
 
 
 def in_light(svg: str) -> str:
@@ -116,37 +76,68 @@ def in_light(svg: str) -> str:
     return re.sub(r"var\((--[a-z0-9-]+)\)", lambda match: LIGHT[match.group(1)], svg)
 
 
-SHARE = {"domain": [0, 1]}
+def field(name: str, kind: str = "quantitative", **properties: Any) -> dict[str, Any]:
+    """Return the encoding of a field."""
+    return {"field": name, "type": kind, **properties}
 
 
-PER_CENT = {"format": ".0%", "values": [0, 0.25, 0.5, 0.75, 1]}
+def share(name: str) -> dict[str, Any]:
+    """Return the encoding of a share on an axis from 0 to 100 %."""
+    axis = {"format": ".0%", "values": [0, 0.25, 0.5, 0.75, 1], "title": None}
+    return field(name, scale={"domain": [0, 1]}, axis=axis)
 
 
-FIT = {"type": "fit-x", "contains": "padding"}
-"""The width includes axes and labels."""
+NO_TITLE = {"title": None}
 
-
-ARIA_LABEL: dict[str, Any] = {"description": {"field": "label_text", "type": "nominal"}}
+ARIA_LABEL = {"description": field("label_text", "nominal")}
 """Description of a mark for screen readers, which the page also shows as a tooltip."""
 
 
-def label_of(agent_findings: SubjectFindings) -> str:
+def layer(kind: str, encoding: Mapping[str, Any], **properties: Any) -> dict[str, Any]:
+    """Return a layer of marks with descriptions."""
+    return {"mark": {"type": kind, **properties}, "encoding": {**encoding, **ARIA_LABEL}}
+
+
+def dots(size: int, **encoding: Any) -> dict[str, Any]:
+    """Return a layer of dots."""
+    return layer("point", encoding, filled=True, size=size, opacity=1)
+
+
+def whiskers(**encoding: Any) -> dict[str, Any]:
+    """Return a layer of interval lines."""
+    return layer("rule", encoding, strokeWidth=2, opacity=0.45)
+
+
+def frame(width_px: int, rows: Sequence[Mapping[str, Any]], **parts: Any) -> Spec:
+    """Return a specification whose width includes axes and labels.
+
+    Args:
+        width_px: width, pixels.
+        rows: the data of all layers without their own.
+        parts: the other parts of the specification.
+    """
+    size = {"width": width_px, "autosize": {"type": "fit-x", "contains": "padding"}}
+    return {"data": {"values": rows}, **size, **parts}
+
+
+def interval_ends(own: Estimate | Difference) -> tuple[float, float]:
+    """Return the ends of the interval, or twice the value if there is none."""
+    value = own.value or 0.0
+    return (own.interval.low, own.interval.high) if own.interval else (value, value)
+
+
+def label_of(agent: SubjectFindings) -> str:
     """Return the escaped label of an agent."""
-    return safe(agent_findings.subject.label)
+    return safe(agent.subject.label)
 
 
-def agent_colour(subjects: Sequence[SubjectFindings], *, legend: bool = True) -> dict[str, Any]:
+def agent_colour(subjects: Sequence[SubjectFindings], width_px: int) -> dict[str, Any]:
     """Return the colour channel of agents, which is the same in every picture."""
-    labels = [label_of(agent_findings) for agent_findings in subjects]
+    labels = [label_of(agent) for agent in subjects]
     colours = [SERIES[at % len(SERIES)] for at in range(len(labels))]
-    shown = legend and len(labels) > 1
-    return {
-        "field": "agent",
-        "type": "nominal",
-        "sort": labels,
-        "scale": {"domain": labels, "range": colours},
-        **({} if shown else {"legend": None}),
-    }
+    legend = legend_columns(width_px) if len(labels) > 1 else None
+    scale = {"domain": labels, "range": colours}
+    return field("agent", "nominal", sort=labels, scale=scale, legend=legend)
 
 
 def legend_columns(width_px: int) -> dict[str, Any]:
@@ -156,16 +147,11 @@ def legend_columns(width_px: int) -> dict[str, Any]:
 
 WIDE_PX = 720
 
-
 NARROW_PX = 330
 """Widths of a picture on a screen and on a phone."""
 
-
 VEGA_LITE = "6.1"
 """The Vega-Lite version of the specifications."""
-
-
-Spec = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +181,7 @@ def draw(picture: Picture, width_px: int, mark: str = "") -> str:
     title = {"text": safe(mark), "color": BAD, "anchor": "start", "limit": width_px}
     spec = {
         **picture.spec(width_px),
-        "config": config(),
+        "config": CONFIG,
         "padding": 4,
         **({"title": title} if mark else {}),
     }

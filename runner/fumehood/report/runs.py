@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from fumehood.core.json_values import Json, JsonObject
+from fumehood.core.json_values import Json, JsonObject, as_object
 from fumehood.core.task import Suite
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_reader import RunReader
@@ -31,20 +31,20 @@ class Run:
     results: tuple[Result, ...]
 
     @property
+    def trials(self) -> int:
+        """Trials of each agent and task."""
+        trials = self.config.get("trials")
+        return trials if isinstance(trials, int) else 1
+
+    @property
     def planned(self) -> int:
         """Number of episodes of the finished run."""
-        config = self.manifest.get("config")
-        trials = config.get("trials") if isinstance(config, dict) else None
-        return (
-            len(agents_of(self))
-            * len(self.suite.cases)
-            * (trials if isinstance(trials, int) else 1)
-        )
+        return len(agents_of(self)) * len(self.suite.cases) * self.trials
 
     @property
     def config(self) -> JsonObject:
         """The configuration that ``run.json`` states."""
-        return _object(self.manifest.get("config"))
+        return as_object(self.manifest.get("config"))
 
     @property
     def levels(self) -> Mapping[str, str]:
@@ -65,12 +65,12 @@ class Run:
     @property
     def named_levels(self) -> Mapping[str, str]:
         """The levels that an experiment named."""
-        return {name: str(level) for name, level in _object(self.config.get("levels")).items()}
+        return {name: str(level) for name, level in as_object(self.config.get("levels")).items()}
 
     @property
     def budget(self) -> JsonObject:
         """The changed bounds; a bound that is not changed is None or missing."""
-        return _object(self.config.get("budget"))
+        return as_object(self.config.get("budget"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +108,8 @@ class Subject:
         """What ``run.json`` states about the agent."""
         named = self.run.manifest.get("agents")
         entries = named if isinstance(named, list) else []
-        own = (entry for entry in entries if _object(entry).get("label") == self.agent)
-        return _object(next(own, None))
+        own = (entry for entry in entries if as_object(entry).get("label") == self.agent)
+        return as_object(next(own, None))
 
     @property
     def levels(self) -> Mapping[str, str]:
@@ -119,11 +119,7 @@ class Subject:
 
 def settings_text(settings: Json) -> str:
     """Return settings in one line, such as ``temperature=1``."""
-    return ", ".join(f"{name}={value}" for name, value in _object(settings).items())
-
-
-def _object(value: Json) -> JsonObject:
-    return value if isinstance(value, dict) else {}
+    return ", ".join(f"{name}={value}" for name, value in as_object(settings).items())
 
 
 def join_run(folder: RunReader, rows: Sequence[EpisodeRow], label: str = "") -> Run:
@@ -140,7 +136,7 @@ def join_run(folder: RunReader, rows: Sequence[EpisodeRow], label: str = "") -> 
     suite = folder.suite()
     name = label or folder.path.resolve().name
     manifest = folder.manifest()
-    teams = bool(_object(manifest.get("config")).get("team"))
+    teams = bool(as_object(manifest.get("config")).get("team"))
     return Run(name, folder, suite, manifest, join_results(rows, suite, teams=teams))
 
 
@@ -162,9 +158,6 @@ def subjects_of(runs: Sequence[Run]) -> tuple[Subject, ...]:
 def agents_of(run: Run) -> list[str]:
     """Return the labels of all agents of a run, including agents without a row."""
     named = run.manifest.get("agents")
-    labels = (
-        [str(agent["label"]) for agent in named if isinstance(agent, dict)]
-        if isinstance(named, list)
-        else []
-    )
+    agents = named if isinstance(named, list) else ()
+    labels = [str(agent["label"]) for agent in agents if isinstance(agent, dict)]
     return list(dict.fromkeys([*labels, *(result.row.name.agent for result in run.results)]))

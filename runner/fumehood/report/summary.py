@@ -98,11 +98,9 @@ def summarize(rows: Sequence[EpisodeRow], agents: Iterable[str]) -> tuple[AgentS
 
 
 def run_digest(rows: Sequence[EpisodeRow], order: Iterable[str]) -> str:
-    """Return the digest over the traces of all episodes.
+    """Return the digest over the traces of all episodes, named in the order of the plan.
 
-    Args:
-        rows: of finished episodes.
-        order: episode names in the order of the plan; a missing trace counts as empty.
+    A missing trace counts as empty.
     """
     digests = {str(row.name): row.trace_digest for row in rows}
     total = sha256()
@@ -271,12 +269,7 @@ class ContractViolation:
 def contract_violations(
     rows: Sequence[EpisodeRow], output_limit_bytes: int
 ) -> Iterator[ContractViolation]:
-    """Yield one violation per agent and kind.
-
-    Args:
-        rows: of finished episodes.
-        output_limit_bytes: limit of the stored output of each stream of a box.
-    """
+    """Yield one violation per agent and kind; ``output_limit_bytes`` is that of each stream."""
     episodes: dict[str, int] = defaultdict(int)
     examples: dict[tuple[str, str], list[EpisodeName]] = defaultdict(list)
     for row in rows:

@@ -106,9 +106,7 @@ def why_no_headline(counts: Counts) -> str | None:
 def why_no_comparison(pairs: int, undecided: int) -> str | None:
     """Return why there is no headline difference; None if there is one.
 
-    Args:
-        pairs: number of pairs in which both episodes have a score.
-        undecided: number of pairs in which at least one episode has none.
+    ``pairs`` have a score on both sides; ``undecided`` pairs lack one.
     """
     both = pairs + undecided
     if pairs and undecided / both <= LOST_SHARE_MAX:

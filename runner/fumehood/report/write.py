@@ -73,12 +73,10 @@ def _markdown(findings: Findings, sections: Mapping[str, Section]) -> str:
     if findings.mark:
         parts.append(f"**{markdown_text(findings.mark)}**\n")
     parts.append(f"{markdown_text(_in_one_line(findings))}\n")
-    for agent_findings in findings.subjects:
-        blocked = why_no_headline(agent_findings.whole.counts)
+    for agent in findings.subjects:
+        blocked = why_no_headline(agent.whole.counts)
         if blocked is not None:
-            parts.append(
-                f"**{markdown_text(agent_findings.subject.label)}**: {markdown_text(blocked)}\n"
-            )
+            parts.append(f"**{markdown_text(agent.subject.label)}**: {markdown_text(blocked)}\n")
     for section in sections.values():
         if section.is_empty:
             continue
@@ -94,10 +92,10 @@ def _markdown(findings: Findings, sections: Mapping[str, Section]) -> str:
 def _in_one_line(findings: Findings) -> str:
     """Return the success of each agent that has a headline number."""
     successes = [
-        f"{agent_findings.subject.label} "
-        f"{estimate(agent_findings.whole.estimates['task_success'], Unit.SHARE)} of "
-        f"{agent_findings.whole.counts.graded:,}"
-        for agent_findings in findings.subjects
-        if why_no_headline(agent_findings.whole.counts) is None
+        f"{agent.subject.label} "
+        f"{estimate(agent.whole.estimates['task_success'], Unit.SHARE)} of "
+        f"{agent.whole.counts.graded:,}"
+        for agent in findings.subjects
+        if why_no_headline(agent.whole.counts) is None
     ]
     return f"Success: {'; '.join(successes) or 'not known'}."

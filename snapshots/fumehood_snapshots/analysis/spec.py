@@ -54,10 +54,7 @@ class AnalysisSpec(BaseModel):
 def analysis_spec(*, stop_word_list: str = "english", stemmer: str = "english") -> AnalysisSpec:
     """Return the spec for a build on this machine.
 
-    Args:
-        stop_word_list: see :func:`~fumehood_snapshots.analysis.spec.stop_words`.
-        stemmer: a Snowball algorithm such as ``english`` (Porter's second) or ``porter``, or
-            ``none``.
+    The stemmer is a Snowball algorithm, such as ``english`` (Porter's second), or ``none``.
 
     Raises:
         SnapshotInputError: one of the names is unknown.
@@ -109,16 +106,13 @@ _WORD = re.compile(WORD)
 find_words = _WORD.findall
 find_word_spans = _WORD.finditer
 
-
 NAMES = ("english", "english-long", "none")
 
 
 def stop_words(name: str) -> tuple[str, ...]:
     """Return a list of stop words, sorted.
 
-    Args:
-        name: ``english`` is Lucene's list of 33 words, ``english-long`` NLTK's list of 179,
-            ``none`` is empty.
+    ``english`` is Lucene's list of 33 words, ``english-long`` NLTK's of 179, ``none`` is empty.
 
     Raises:
         SnapshotInputError: the name is unknown.

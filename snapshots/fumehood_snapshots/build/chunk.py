@@ -92,24 +92,18 @@ class _Writer:
     """Writes records line by line and passes the texts on to be counted."""
 
     def __init__(self, folder: Path) -> None:
-        self._records = (folder / RECORDS).open("wb")
-        self._heads = (folder / HEADS).open("wb")
-        self._broken = (folder / BROKEN).open("wb")
-        self._captures = (folder / CAPTURES).open("wb")
-        self._capture_index = (folder / CAPTURE_INDEX).open("wb")
+        names = (RECORDS, HEADS, BROKEN, CAPTURES, CAPTURE_INDEX)
+        self._streams = [(folder / name).open("wb") for name in names]
+        self._records, self._heads, self._broken, self._captures, self._capture_index = (
+            self._streams
+        )
         self.record_offsets = [0]
 
     def __enter__(self) -> _Writer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for stream in (
-            self._records,
-            self._heads,
-            self._broken,
-            self._captures,
-            self._capture_index,
-        ):
+        for stream in self._streams:
             stream.close()
 
     def texts(self, items: Sequence[Item], extractor: str) -> Iterator[str]:

@@ -62,11 +62,7 @@ PROFILES: dict[str, dict[str, Any]] = {
 
 
 def profile(profile_name: str, /, **changes: Any) -> BuildOptions:
-    """Return the options of a preset with changes.
-
-    Args:
-        profile_name: one of :data:`PROFILES`.
-        changes: fields of :class:`BuildOptions`.
+    """Return the options of a preset of :data:`PROFILES` with changes.
 
     Raises:
         SnapshotInputError: the name is unknown.

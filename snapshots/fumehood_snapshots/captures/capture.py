@@ -37,12 +37,6 @@ class Capture:
     @property
     def record_id(self) -> str:
         """The WARC-Record-ID, derived from all fields, so equal captures have equal IDs."""
-        named = [
-            self.uri,
-            self.fetched_at,
-            self.sha256,
-            self.content_type,
-            self.status,
-            self.headers,
-        ]
+        origin = (self.uri, self.fetched_at, self.sha256)
+        named = [*origin, self.content_type, self.status, self.headers]
         return f"<urn:uuid:{uuid5(_NAMESPACE, hashlib.sha256(canonical_json(named)).hexdigest())}>"

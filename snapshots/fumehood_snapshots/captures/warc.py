@@ -76,14 +76,10 @@ def encode_capture(capture: Capture) -> bytes:
 def read_captures(
     stream: BinaryIO, body_bytes_max: int
 ) -> Iterator[Capture | UnreadableRecordError]:
-    """Yield every response and resource of a WARC file, compressed or not, in order.
+    """Yield every response and resource of a seekable WARC file, compressed or not, in order.
 
-    Args:
-        stream: seekable, at its beginning.
-        body_bytes_max: a larger body makes its record unreadable.
-
-    Yields:
-        Captures, and an :class:`UnreadableRecordError` for each unusable record.
+    A larger body makes its record unreadable; each unusable record is an
+    :class:`UnreadableRecordError`.
 
     Raises:
         WarcError: the file is not a WARC file, is truncated, or exceeds the expansion ratio.

@@ -26,20 +26,10 @@ COMMANDS = {
 }
 """Name → ``"module:command"``."""
 
-LIBRARIES = frozenset(
-    {
-        "Stemmer",
-        "bm25s",
-        "httpcore",
-        "ir_measures",
-        "numpy",
-        "orjson",
-        "protego",
-        "resiliparse",
-        "trafilatura",
-        "warcio",
-    }
+_LIBRARIES = (
+    "Stemmer bm25s httpcore ir_measures numpy orjson protego resiliparse trafilatura warcio"
 )
+LIBRARIES = frozenset(_LIBRARIES.split())
 """Distributions of the extra ``snapshots``."""
 
 

@@ -14,15 +14,11 @@ from fumehood_snapshots.errors import SnapshotDamagedError
 
 
 def map_array(path: Path, dtype: str) -> NDArray[Any]:
-    """Map a one-dimensional array into memory without reading it.
-
-    Args:
-        path: an ``.npy`` file.
-        dtype: the required data type, such as ``"<i4"``.
+    """Map a one-dimensional array of an ``.npy`` file into memory without reading it.
 
     Raises:
-        SnapshotDamagedError: it is not such an array. Arrays of Python objects, which would need
-            pickle, are refused as well.
+        SnapshotDamagedError: it is not such an array of ``dtype``. Arrays of Python objects, which
+            would need pickle, are refused as well.
     """
     try:
         mapped = npy.open_memmap(path, mode="r")

@@ -50,13 +50,8 @@ def listed_path(root: Path, relative: str) -> Path:
             link), or is not a file.
     """
     pure = PurePosixPath(relative)
-    if (
-        pure.is_absolute()
-        or ".." in pure.parts
-        or not pure.parts
-        or "\\" in relative
-        or "\0" in relative
-    ):
+    inside = not pure.is_absolute() and ".." not in pure.parts and bool(pure.parts)
+    if not inside or "\\" in relative or "\0" in relative:
         raise SnapshotDamagedError(
             f"the manifest lists {relative!r}, which lies outside the snapshot"
         )

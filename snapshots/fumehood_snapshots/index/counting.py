@@ -80,12 +80,9 @@ class TermCounter:
 def _grouped(
     numbers: NDArray[np.int32], lengths: NDArray[np.int32], known: list[str]
 ) -> CountedChunk:
-    """Group the occurrences of terms by term and document.
+    """Group the occurrences of terms, one document after another, by term and document.
 
-    Args:
-        numbers: of the terms of all documents, one document after another.
-        lengths: per document.
-        known: the term of each number, including numbers that do not occur here.
+    ``known`` holds the term of each number, including numbers that do not occur here.
     """
     present = np.flatnonzero(np.bincount(numbers, minlength=len(known))).tolist()
     present.sort(key=known.__getitem__)

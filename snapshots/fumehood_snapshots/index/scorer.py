@@ -42,13 +42,9 @@ class Scorer:
         self._bm25 = _bm25_over(self.offsets, self.documents, self.weights, document_count)
 
     def scores(self, terms: Iterable[str]) -> NDArray[np.float32]:
-        """Return the score of every document.
+        """Return the score of every document for the terms of a query.
 
-        Args:
-            terms: of the query; repetitions count, unknown terms are ignored.
-
-        Returns:
-            Shape (documents,).
+        Repetitions count, unknown terms are ignored.
 
         Raises:
             SnapshotDamagedError: a posting names a document that does not exist.

@@ -15,15 +15,7 @@ SMALLEST = 1e-30
 
 
 def best(scores: NDArray[np.float32], k: int) -> NDArray[np.int64]:
-    """Return the numbers of the ``k`` best positive scores, or fewer.
-
-    Args:
-        scores: shape (documents,); only positive ones count.
-        k: at least 1.
-
-    Returns:
-        Numbers by (−score, number).
-    """
+    """Return the numbers of the ``k`` best positive scores, or fewer, by (−score, number)."""
     candidates = np.flatnonzero(scores >= max(_floor(scores, k), SMALLEST))
     values = scores[candidates]
     if len(values) > k:

@@ -60,12 +60,7 @@ class SealedLibrary:
     """Searches and opens documents of one snapshot, without the network."""
 
     def __init__(self, snapshot: Snapshot, snippet_chars: int | None = None) -> None:
-        """Store the snapshot.
-
-        Args:
-            snapshot: an open snapshot.
-            snippet_chars: maximum length of a snippet; None selects the default of the manifest.
-        """
+        """Store the snapshot; its manifest has the default length of a snippet."""
         self._snapshot = snapshot
         self._snippet_chars = snippet_chars
 
@@ -94,13 +89,7 @@ class LiveLibrary:
     """Fetches pages when they are opened. Thread-safe."""
 
     def __init__(self, fetcher: Fetcher, provider: SearchProvider | None, extractor: str) -> None:
-        """Store the parts.
-
-        Args:
-            fetcher: fetches pages: live, recording or replaying.
-            provider: answers searches; None means no search.
-            extractor: extractor for HTML; a snapshot built from the recording should use the same.
-        """
+        """Store the snapshot; its manifest has the default length of a snippet."""
         self._fetcher = fetcher
         self._provider = provider
         self._extractor = extractor
@@ -127,10 +116,7 @@ class LiveLibrary:
         return results
 
     def open_page(self, reference: str) -> Page:
-        """Fetch a page and return its text.
-
-        Args:
-            reference: a URL, or the ID of an earlier result or page.
+        """Fetch a page, named by its URL or the ID of an earlier result, and return its text.
 
         Raises:
             Refusal: it is unreachable, does not exist, or is not text.

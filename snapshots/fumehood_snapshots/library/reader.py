@@ -30,11 +30,7 @@ class LibraryReader:
     """The two tools of one episode."""
 
     def __init__(
-        self,
-        library: Library,
-        *,
-        answer_bytes_max: int = ANSWER_BYTES_MAX,
-        k: int = DEFAULT_K,
+        self, library: Library, *, answer_bytes_max: int = ANSWER_BYTES_MAX, k: int = DEFAULT_K
     ) -> None:
         """Store the library.
 

@@ -69,9 +69,7 @@ class PythonDocs:
 def page_sections(body: bytes, relative: str) -> Iterator[PageItem]:
     """Yield the sections of one page: second-level sections, then the rest of the first level.
 
-    Args:
-        body: HTML as Sphinx writes it.
-        relative: path of the page below the root.
+    ``body`` is HTML as Sphinx writes it.
     """
     from resiliparse.parse.html import HTMLTree
 

@@ -69,11 +69,7 @@ class Folder:
     """A folder of files of the :data:`MEDIA_TYPES`; other files are ignored."""
 
     def __init__(self, path: Path, base_url: str = "") -> None:
-        """Store the path without reading files.
-
-        Args:
-            path: the folder.
-            base_url: URL of the published folder, with a trailing slash; may be empty.
+        """Store the path and the URL of the published folder, which may be empty; read no file.
 
         Raises:
             SnapshotInputError: the folder does not exist, or the URL is invalid.

@@ -115,11 +115,7 @@ class JsonLines:
     """A JSON Lines file."""
 
     def __init__(self, path: Path, names: Mapping[str, str] | None = None) -> None:
-        """Store the path without reading the file.
-
-        Args:
-            path: the file.
-            names: the file's keys for some of :data:`KEYS`, such as ``{"id": "docid"}``.
+        """Store the path, and the keys that replace some of :data:`KEYS`, such as ``docid``.
 
         Raises:
             SnapshotInputError: the file does not exist, or ``names`` has an unknown key.

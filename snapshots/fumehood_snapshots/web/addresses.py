@@ -23,7 +23,6 @@ _RELAYS_6TO4 = ipaddress.ip_network("192.88.99.0/24")
 """6to4 relays: deprecated by RFC 7526; their traffic may reach a private network."""
 _NAT64 = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1::/48"))
 
-
 _CLOUD_METADATA = tuple(
     ipaddress.ip_network(network)
     for network in (

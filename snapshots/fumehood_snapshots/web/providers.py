@@ -9,7 +9,7 @@ import html
 import json
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any, Protocol
 from urllib.parse import unquote, urlencode, urlsplit
@@ -84,12 +84,8 @@ class SearxngProvider:
 
 def _found(result: dict[str, Any]) -> Found:
     score = float(result.get("score") or 0)
-    return Found(
-        url=str(result["url"]),
-        title=str(result.get("title") or ""),
-        snippet=str(result.get("content") or ""),
-        score=score if math.isfinite(score) else 0.0,
-    )
+    title, snippet = str(result.get("title") or ""), str(result.get("content") or "")
+    return Found(str(result["url"]), title, snippet, score if math.isfinite(score) else 0.0)
 
 
 PAGES_MAX = 50_000
@@ -130,9 +126,7 @@ class SiteIndexProvider:
             return []
         scores = self._bm25.get_scores(terms).astype(np.float32)
         return [
-            Found(
-                pages[number].url, pages[number].title, pages[number].snippet, float(scores[number])
-            )
+            replace(pages[number], score=float(scores[number]))
             for number in best(scores, k).tolist()
         ]
 

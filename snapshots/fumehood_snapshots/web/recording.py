@@ -110,25 +110,18 @@ class Recorder:
             yield
 
 
+@dataclass(frozen=True, slots=True)
 class RecordingFetcher:
     """Fetches through another fetcher and records each result, including failures.
 
     The other fetcher must pass its responses to :meth:`Recorder.keep`.
     """
 
-    def __init__(
-        self,
-        live: Fetcher,
-        recorder: Recorder,
-        session: str,
-        purpose: Purpose,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._live = live
-        self._recorder = recorder
-        self._session = session
-        self._purpose = purpose
-        self._clock = clock
+    live: Fetcher
+    recorder: Recorder
+    session: str
+    purpose: Purpose
+    clock: Callable[[], float] = time.monotonic
 
     def fetch(self, url: str) -> Capture:
         """Return the page and record it.
@@ -137,11 +130,11 @@ class RecordingFetcher:
             FetchFailed: the fetch failed; the failure is recorded.
         """
         key = request_key(url)
-        occurrence = self._recorder.occurrence(self._session, key)
-        started = self._clock()
+        occurrence = self.recorder.occurrence(self.session, key)
+        started = self.clock()
         capture, failed = None, None
         try:
-            capture = self._live.fetch(url)
+            capture = self.live.fetch(url)
             return capture
         except FetchFailed as error:
             failed = error
@@ -149,17 +142,17 @@ class RecordingFetcher:
         finally:
             # Also after other errors: such a request is recorded without a result.
             request = RecordedRequest(
-                session=self._session,
+                session=self.session,
                 key=key,
                 occurrence=occurrence,
                 url=_encodable(url),
-                purpose=self._purpose,
-                elapsed_ms=round((self._clock() - started) * 1000),
+                purpose=self.purpose,
+                elapsed_ms=round((self.clock() - started) * 1000),
                 capture=capture.record_id if capture else None,
                 failure=failed.failure.value if failed else None,
                 reason=failed.reason if failed else None,
             )
-            self._recorder.note(request)
+            self.recorder.note(request)
 
 
 class Recording:

@@ -23,11 +23,7 @@ class RobotsRules:
         self._lock = Lock()
 
     def check(self, url: str, fetch: Callable[[str], Capture]) -> None:
-        """Refuse a URL that the rules of its site disallow.
-
-        Args:
-            url: the page.
-            fetch: fetches robots.txt within the policy.
+        """Refuse a URL that the rules of its site disallow; ``fetch`` reads robots.txt.
 
         Raises:
             FetchFailed: the rules disallow it, or are unreachable (section 2.3.1.4: then nothing is

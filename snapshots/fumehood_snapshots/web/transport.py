@@ -127,8 +127,7 @@ class _PinnedBackend(httpcore.NetworkBackend):
     """Connects to the pinned addresses of a host without resolving its name."""
 
     def __init__(self, addresses: Sequence[str], deadline: Deadline) -> None:
-        self._addresses = addresses
-        self._deadline = deadline
+        self._addresses, self._deadline = addresses, deadline
         self._sockets = httpcore.SyncBackend()
 
     def connect_tcp(

@@ -7,16 +7,9 @@ from fumehood_agent.builtin.schema_repair import SchemaRepair
 from fumehood_agent.observation import Observation
 
 
-class Heuristic:
+class Heuristic(SchemaRepair):
     """Calls each listed tool once, ignores the results, and stops."""
-
-    def __init__(self) -> None:
-        self._tools = SchemaRepair()
-
-    def reset(self) -> None:
-        """Forget which tools were called."""
-        self._tools.reset()
 
     def act(self, observation: Observation) -> Action | None:
         """Return a default call of the next tool; None after the last."""
-        return self._tools.open_next(observation)
+        return self.open_next(observation)

@@ -31,15 +31,8 @@ _COMMAND = re.compile(r"command '?([a-z0-9_]+)", re.IGNORECASE)
 _RUN = re.compile(r"run ([a-z0-9_]+)", re.IGNORECASE)
 
 
-class InstructionParser:
+class InstructionParser(SchemaRepair):
     """Makes the call that its instruction requests, and repairs it until it succeeds."""
-
-    def __init__(self) -> None:
-        self._unread = SchemaRepair()
-
-    def reset(self) -> None:
-        """Forget which tools were called."""
-        self._unread.reset()
 
     def act(self, observation: Observation) -> Action | None:
         """Stop after a success, repair after an error, else make the call that was read."""
@@ -50,18 +43,13 @@ class InstructionParser:
     def first_call(self, observation: Observation) -> Action | None:
         """Return the call that the instruction requests, or a default call of the next tool."""
         tools = {schema["name"] for schema in observation["tool_schemas"]}
-        return read_call(observation["instruction"], tools) or self._unread.open_next(observation)
+        return read_call(observation["instruction"], tools) or self.open_next(observation)
 
 
 def read_call(text: str, tools: Set[str]) -> Action | None:
-    """Return the call that ``text`` asks for.
+    """Return the call of the first pattern that matches an English text; None if none matches.
 
-    Args:
-        text: an instruction in English.
-        tools: names of the available tools; no other tool is returned.
-
-    Returns:
-        The call of the first pattern that matches; None if none matches.
+    No other tool than ``tools`` is returned.
     """
     return (
         _read_accounts(text, tools)

@@ -7,16 +7,9 @@ from fumehood_agent.builtin.instruction_parser import InstructionParser
 from fumehood_agent.observation import Observation
 
 
-class InstructionParserNoRecovery:
+class InstructionParserNoRecovery(InstructionParser):
     """Makes the call in its instruction once."""
-
-    def __init__(self) -> None:
-        self._parser = InstructionParser()
-
-    def reset(self) -> None:
-        """Forget which tools were called."""
-        self._parser.reset()
 
     def act(self, observation: Observation) -> Action | None:
         """Return the call that was read on the first turn, None on every other."""
-        return None if observation["transcript"] else self._parser.first_call(observation)
+        return None if observation["transcript"] else self.first_call(observation)

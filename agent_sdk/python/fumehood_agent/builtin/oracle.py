@@ -21,10 +21,7 @@ class Oracle:
     """Replays a list of calls."""
 
     def __init__(self, calls: object) -> None:
-        """Read the list.
-
-        Args:
-            calls: parsed JSON, in the form above.
+        """Read the list of calls, parsed JSON in the form above.
 
         Raises:
             UsageError: it is not of that form; the message names the item.

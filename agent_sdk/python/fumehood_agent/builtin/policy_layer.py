@@ -38,19 +38,12 @@ def is_not_forbidden(action: Action, observation: Observation) -> bool:
 RULES: Sequence[Rule] = (is_listed, is_within_budget, is_not_forbidden)
 
 
-class PolicyLayer:
+class PolicyLayer(SchemaRepair):
     """Proposes calls as schema repair does, and makes only those that every rule permits."""
-
-    def __init__(self) -> None:
-        self._proposer = SchemaRepair()
-
-    def reset(self) -> None:
-        """Forget which tools were called."""
-        self._proposer.reset()
 
     def act(self, observation: Observation) -> Action | None:
         """Return the next call of schema repair; None after the last, or if a rule rejects it."""
-        action = self._proposer.act(observation)
+        action = super().act(observation)
         if action is not None and all(permits(action, observation) for permits in RULES):
             return action
         return None

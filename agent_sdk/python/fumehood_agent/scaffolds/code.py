@@ -6,14 +6,13 @@ The model reads what its code prints. Variables persist from one block of code t
 from __future__ import annotations
 
 import io
-import json
 import re
 import traceback
 from contextlib import redirect_stdout, suppress
 from typing import Any
 
 from fumehood_agent.errors import Ended
-from fumehood_agent.scaffolds.moves import prompt
+from fumehood_agent.scaffolds.moves import opening, prompt, with_tools
 from fumehood_agent.scaffolds.scaffold import Scaffold
 from fumehood_agent.seat import Failure, ModelSeat
 
@@ -40,14 +39,8 @@ class Code(Scaffold):
             super().run(seat)
 
     def _work(self, seat: ModelSeat) -> None:
-        tools = "\n".join(
-            f"{tool.name}: {tool.description} {json.dumps(tool.parameters)}"
-            for tool in seat.task.tools
-        )
-        context = self._context(
-            {"role": "system", "content": f"{prompt('code')}\n\nTools:\n{tools}"},
-            {"role": "user", "content": seat.task.instruction},
-        )
+        system = with_tools(prompt("code"), seat.task.tools)
+        context = self._context(*opening(system, seat.task.instruction))
         names = _names(seat)
         for reply in self._replies(seat, context):
             block = _BLOCK.search(reply.text)

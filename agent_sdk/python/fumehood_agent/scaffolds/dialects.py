@@ -8,10 +8,11 @@ what the API needs back, such as signed or encrypted reasoning.
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 from fumehood_agent.scaffolds.settings import ModelSettings
 from fumehood_agent.seat import JsonObject
@@ -66,12 +67,15 @@ class ModelReply:
         return [{"role": "user", "content": text}]
 
 
-class Dialect(Protocol):
+class Dialect(ABC):
     """One model API."""
+
+    path_format: ClassVar[str]
+    """Path of the requests, with the name of the model if the path contains it."""
 
     def path(self, model: str) -> str:
         """Return the path of the requests."""
-        ...
+        return self.path_format.format(model=model)
 
     def write(
         self,
@@ -88,15 +92,27 @@ class Dialect(Protocol):
             messages: the conversation.
             tools: descriptions as in chat completions.
         """
-        ...
+        request = self._request(model, settings, messages)
+        functions = [tool["function"] for tool in tools]
+        return request | self._tools(settings, functions) if tools else request
 
+    @abstractmethod
+    def _request(
+        self, model: str, settings: ModelSettings, messages: Sequence[JsonObject]
+    ) -> JsonObject:
+        """Return a request without tools."""
+
+    @abstractmethod
+    def _tools(self, settings: ModelSettings, functions: Sequence[JsonObject]) -> JsonObject:
+        """Return the fields for tools."""
+
+    @abstractmethod
     def read(self, answer: Any) -> ModelReply:
         """Return the reply in a response.
 
         Raises:
             AttributeError, IndexError, KeyError, TypeError: the response is malformed.
         """
-        ...
 
 
 def _given(**fields: Any) -> JsonObject:
@@ -108,22 +124,15 @@ def _system(messages: Sequence[JsonObject]) -> str | None:
     return "\n\n".join(texts) or None
 
 
-class Chat:
+class Chat(Dialect):
     """OpenAI's chat completions."""
 
-    def path(self, model: str) -> str:
-        """Return the path of the requests."""
-        return "/v1/chat/completions"
+    path_format = "/v1/chat/completions"
 
-    def write(
-        self,
-        model: str,
-        settings: ModelSettings,
-        messages: Sequence[JsonObject],
-        tools: Sequence[JsonObject],
+    def _request(
+        self, model: str, settings: ModelSettings, messages: Sequence[JsonObject]
     ) -> JsonObject:
-        """Return a request."""
-        request: JsonObject = {
+        return {
             "model": model,
             "messages": list(messages),
             settings.output_limit_field: settings.output_tokens,
@@ -134,9 +143,10 @@ class Chat:
                 reasoning_effort=settings.reasoning_effort,
             ),
         }
-        if tools:
-            request |= {"tools": list(tools), **_given(tool_choice=settings.tool_choice)}
-        return request
+
+    def _tools(self, settings: ModelSettings, functions: Sequence[JsonObject]) -> JsonObject:
+        tools = [{"type": "function", "function": function} for function in functions]
+        return {"tools": tools, **_given(tool_choice=settings.tool_choice)}
 
     def read(self, answer: Any) -> ModelReply:
         """Return the reply in a response."""
@@ -156,38 +166,31 @@ class Chat:
         return ModelReply(text, calls, back, choice.get("finish_reason") == "length")
 
 
-class Responses:
+class Responses(Dialect):
     """OpenAI's responses. Nothing is stored at the provider."""
 
-    def path(self, model: str) -> str:
-        """Return the path of the requests."""
-        return "/v1/responses"
+    path_format = "/v1/responses"
 
-    def write(
-        self,
-        model: str,
-        settings: ModelSettings,
-        messages: Sequence[JsonObject],
-        tools: Sequence[JsonObject],
+    def _request(
+        self, model: str, settings: ModelSettings, messages: Sequence[JsonObject]
     ) -> JsonObject:
-        """Return a request."""
         effort = settings.reasoning_effort
-        request: JsonObject = {
+        return {
             "model": model,
             "input": [item for message in messages for item in self._items(message)],
             "max_output_tokens": settings.output_tokens,
-            "include": ["reasoning.encrypted_content"] if effort else None,
             **_given(
+                include=["reasoning.encrypted_content"] if effort else None,
                 instructions=_system(messages),
                 temperature=settings.temperature,
                 top_p=settings.top_p,
                 reasoning={"effort": effort} if effort else None,
             ),
         }
-        if tools:
-            listed = [{"type": "function", **tool["function"], "strict": False} for tool in tools]
-            request |= {"tools": listed, **_given(tool_choice=settings.tool_choice)}
-        return _given(**request)
+
+    def _tools(self, settings: ModelSettings, functions: Sequence[JsonObject]) -> JsonObject:
+        tools = [{"type": "function", **function, "strict": False} for function in functions]
+        return {"tools": tools, **_given(tool_choice=settings.tool_choice)}
 
     def _items(self, message: JsonObject) -> list[JsonObject]:
         match message["role"]:
@@ -221,22 +224,16 @@ class Responses:
         return ModelReply(text, tuple(calls), back, reason == "max_output_tokens")
 
 
-class Messages:
+class Messages(Dialect):
     """Anthropic's messages."""
 
-    def path(self, model: str) -> str:
-        """Return the path of the requests."""
-        return "/v1/messages"
+    path_format = "/v1/messages"
 
-    def write(
-        self,
-        model: str,
-        settings: ModelSettings,
-        messages: Sequence[JsonObject],
-        tools: Sequence[JsonObject],
+    def _request(
+        self, model: str, settings: ModelSettings, messages: Sequence[JsonObject]
     ) -> JsonObject:
-        """Return a request."""
-        request: JsonObject = {
+        effort = settings.reasoning_effort
+        return {
             "model": model,
             "max_tokens": settings.output_tokens,
             "messages": _merged(filter(None, map(self._message, messages)), "content"),
@@ -244,16 +241,14 @@ class Messages:
                 system=_system(messages),
                 temperature=settings.temperature,
                 top_p=settings.top_p,
-                output_config={"effort": settings.reasoning_effort}
-                if settings.reasoning_effort
-                else None,
+                output_config={"effort": effort} if effort else None,
             ),
         }
-        if tools:
-            choice = {"required": "any"}.get(str(settings.tool_choice), settings.tool_choice)
-            request["tools"] = [_claude_tool(tool["function"]) for tool in tools]
-            request |= _given(tool_choice={"type": choice} if choice else None)
-        return request
+
+    def _tools(self, settings: ModelSettings, functions: Sequence[JsonObject]) -> JsonObject:
+        choice = {"required": "any"}.get(str(settings.tool_choice), settings.tool_choice)
+        tools = [_declared(function, "input_schema") for function in functions]
+        return {"tools": tools, **_given(tool_choice={"type": choice} if choice else None)}
 
     def _message(self, message: JsonObject) -> JsonObject | None:
         match message["role"]:
@@ -261,12 +256,8 @@ class Messages:
                 block = {"type": "text", "text": message["content"]}
                 return {"role": "user", "content": [block]}
             case "tool":
-                block = {
-                    "type": "tool_result",
-                    "tool_use_id": message["tool_call_id"],
-                    "content": message["content"],
-                }
-                return {"role": "user", "content": [block]}
+                result = {"tool_use_id": message["tool_call_id"], "content": message["content"]}
+                return {"role": "user", "content": [{"type": "tool_result", **result}]}
             case "assistant" if message[RAW]:
                 return {"role": "assistant", "content": message[RAW]}
         return None
@@ -284,29 +275,20 @@ class Messages:
         return ModelReply(text, calls, back, answer.get("stop_reason") == "max_tokens")
 
 
-def _claude_tool(function: Mapping[str, Any]) -> JsonObject:
-    return {
-        "name": function["name"],
-        "description": function["description"],
-        "input_schema": function["parameters"],
-    }
+def _declared(function: Mapping[str, Any], schema: str) -> JsonObject:
+    """Return the declaration of a tool, with its parameters under another name."""
+    names = {"name": "name", "description": "description", "parameters": schema}
+    return {names[name]: function[name] for name in names}
 
 
-class Gemini:
+class Gemini(Dialect):
     """Google's generateContent."""
 
-    def path(self, model: str) -> str:
-        """Return the path of the requests, which contains the model."""
-        return f"/v1beta/models/{model}:generateContent"
+    path_format = "/v1beta/models/{model}:generateContent"
 
-    def write(
-        self,
-        model: str,
-        settings: ModelSettings,
-        messages: Sequence[JsonObject],
-        tools: Sequence[JsonObject],
+    def _request(
+        self, model: str, settings: ModelSettings, messages: Sequence[JsonObject]
     ) -> JsonObject:
-        """Return a request."""
         effort = settings.reasoning_effort
         system = _system(messages)
         config = {
@@ -318,21 +300,20 @@ class Gemini:
                 thinkingConfig={"thinkingLevel": effort} if effort else None,
             ),
         }
-        request: JsonObject = {
+        return {
             "contents": self._contents(messages),
             "generationConfig": config,
             **_given(systemInstruction={"parts": [{"text": system}]} if system else None),
         }
-        if tools:
-            mode = {"required": "ANY", "auto": "AUTO", "none": "NONE"}.get(
-                str(settings.tool_choice)
-            )
-            declared = [_gemini_tool(tool["function"]) for tool in tools]
-            request |= {
-                "tools": [{"functionDeclarations": declared}],
-                **_given(toolConfig={"functionCallingConfig": {"mode": mode}} if mode else None),
-            }
-        return request
+
+    def _tools(self, settings: ModelSettings, functions: Sequence[JsonObject]) -> JsonObject:
+        modes = {"required": "ANY", "auto": "AUTO", "none": "NONE"}
+        mode = modes.get(str(settings.tool_choice))
+        declared = [_declared(function, "parametersJsonSchema") for function in functions]
+        return {
+            "tools": [{"functionDeclarations": declared}],
+            **_given(toolConfig={"functionCallingConfig": {"mode": mode}} if mode else None),
+        }
 
     def _contents(self, messages: Sequence[JsonObject]) -> list[JsonObject]:
         contents: list[JsonObject] = []
@@ -371,21 +352,10 @@ class Gemini:
             for part in parts
             if (call := part.get("functionCall"))
         )
-        text = "".join(str(part["text"]) for part in parts if "text" in part and not _thought(part))
+        visible = [part for part in parts if "text" in part and not part.get("thought")]
+        text = "".join(str(part["text"]) for part in visible)
         back = {"role": "assistant", RAW: parts}
         return ModelReply(text, calls, back, candidate.get("finishReason") == "MAX_TOKENS")
-
-
-def _thought(part: Mapping[str, Any]) -> bool:
-    return bool(part.get("thought"))
-
-
-def _gemini_tool(function: Mapping[str, Any]) -> JsonObject:
-    return {
-        "name": function["name"],
-        "description": function["description"],
-        "parametersJsonSchema": function["parameters"],
-    }
 
 
 def _merged(messages: Any, key: str) -> list[JsonObject]:

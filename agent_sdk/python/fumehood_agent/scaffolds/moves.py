@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 from fumehood_agent.errors import Refused
@@ -24,6 +25,17 @@ GIVE_UP = Tool(
 def prompt(name: str) -> str:
     """Return the prompt of a scaffold, from the file with its name."""
     return (Path(__file__).parent / "prompts" / f"{name}.md").read_text(encoding="utf-8").strip()
+
+
+def opening(system: str, user: str) -> tuple[JsonObject, JsonObject]:
+    """Return the first messages of a conversation."""
+    return {"role": "system", "content": system}, {"role": "user", "content": user}
+
+
+def with_tools(text: str, tools: Iterable[Tool]) -> str:
+    """Return a prompt followed by the descriptions of tools."""
+    lines = (f"{tool.name}: {tool.description} {json.dumps(tool.parameters)}" for tool in tools)
+    return f"{text}\n\nTools:\n" + "\n".join(lines)
 
 
 def carry_out(seat: Seat, name: str, arguments_text: str) -> tuple[str, bool]:

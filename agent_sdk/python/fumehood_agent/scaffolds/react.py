@@ -5,7 +5,7 @@ from __future__ import annotations
 from fumehood_agent.scaffolds.chat_model import Model, tool_schema
 from fumehood_agent.scaffolds.context import Context
 from fumehood_agent.scaffolds.dialects import ModelReply
-from fumehood_agent.scaffolds.moves import GIVE_UP, carry_out, prompt
+from fumehood_agent.scaffolds.moves import GIVE_UP, carry_out, opening, prompt
 from fumehood_agent.scaffolds.scaffold import Scaffold
 from fumehood_agent.seat import JsonObject, ModelProblem, ModelSeat, Tool
 
@@ -31,10 +31,7 @@ class React(Scaffold):
         self._act(seat, self._conversation)
 
     def _opening(self, seat: ModelSeat) -> Context:
-        return self._context(
-            {"role": "system", "content": prompt(self.PROMPT)},
-            {"role": "user", "content": seat.task.instruction},
-        )
+        return self._context(*opening(prompt(self.PROMPT), seat.task.instruction))
 
     def _act(self, seat: ModelSeat, context: Context) -> None:
         tools = [tool_schema(tool) for tool in (*seat.task.tools, *self.OWN_TOOLS)]

@@ -10,7 +10,7 @@ import json
 import re
 
 from fumehood_agent.scaffolds.dialects import read_arguments
-from fumehood_agent.scaffolds.moves import GIVE_UP, carry_out, prompt
+from fumehood_agent.scaffolds.moves import GIVE_UP, carry_out, opening, prompt, with_tools
 from fumehood_agent.scaffolds.scaffold import Scaffold
 from fumehood_agent.seat import ModelProblem, ModelSeat
 
@@ -23,14 +23,8 @@ class ReactText(Scaffold):
     """The loop of :class:`~fumehood_agent.scaffolds.react.React` in plain text."""
 
     def _work(self, seat: ModelSeat) -> None:
-        tools = "\n".join(
-            f"{tool.name}: {tool.description} {json.dumps(tool.parameters)}"
-            for tool in (*seat.task.tools, GIVE_UP)
-        )
-        context = self._context(
-            {"role": "system", "content": f"{prompt('react_text')}\n\nTools:\n{tools}"},
-            {"role": "user", "content": seat.task.instruction},
-        )
+        system = with_tools(prompt("react_text"), (*seat.task.tools, GIVE_UP))
+        context = self._context(*opening(system, seat.task.instruction))
         for reply in self._replies(seat, context):
             answer, action = _ANSWER.search(reply.text), _ACTION.search(reply.text)
             if answer is not None and (action is None or answer.start() < action.start()):

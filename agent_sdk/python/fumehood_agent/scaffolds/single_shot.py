@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fumehood_agent.scaffolds.chat_model import tool_schema
-from fumehood_agent.scaffolds.moves import GIVE_UP, carry_out, prompt
+from fumehood_agent.scaffolds.moves import GIVE_UP, carry_out, opening, prompt
 from fumehood_agent.scaffolds.scaffold import Scaffold, Stop
 from fumehood_agent.seat import ModelProblem, ModelSeat
 
@@ -12,12 +12,8 @@ class SingleShot(Scaffold):
     """The model acts without seeing the results of its calls."""
 
     def _work(self, seat: ModelSeat) -> None:
-        opening = [
-            {"role": "system", "content": prompt("single_shot")},
-            {"role": "user", "content": seat.task.instruction},
-        ]
         tools = [tool_schema(tool) for tool in (*seat.task.tools, GIVE_UP)]
-        reply = self._ask(opening, tools)
+        reply = self._ask(opening(prompt("single_shot"), seat.task.instruction), tools)
         if reply.truncated:
             raise Stop(ModelProblem.REPLY_TRUNCATED)
         if reply.calls and all(call.arguments is None for call in reply.calls):

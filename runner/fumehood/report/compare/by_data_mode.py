@@ -15,16 +15,20 @@ from fumehood.core.errors import InputError
 from fumehood.core.evidence import AnsweredCall
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.report import wording
-from fumehood.report.compare.by_scaffold import cost_change_table, cost_metrics
+from fumehood.report.compare.costs import cost_change_table, cost_metrics
 from fumehood.report.compare.dimension import Compared, CompareOptions, Target
 from fumehood.report.findings import Versus
 from fumehood.report.runs import Run, Subject, subjects_of
-from fumehood.report.sections.comparisons import difference_json
+from fumehood.report.sections.comparisons import (
+    difference_json,
+    interval_json,
+    success_cells,
+    why_not_compared,
+)
 from fumehood.report.statistics.metrics import Unit
 from fumehood.report.statistics.pairs import Difference, compare, difference
 from fumehood.report.text_table import TextTable
 from fumehood.report.traces import ReadTrace, read_traces
-from fumehood.report.wording import why_no_comparison
 
 
 class ByDataMode:
@@ -259,8 +263,7 @@ def effects(first: Run, second: Run) -> Effects:
 
 def data_mode_of(run: Run) -> str:
     """Return the data mode of a run."""
-    config = run.manifest.get("config")
-    return str(config.get("data_mode", "offline")) if isinstance(config, dict) else "offline"
+    return str(run.config.get("data_mode", "offline"))
 
 
 def _check_fetches(run: Run, pages: Sequence[PageCounts]) -> None:
@@ -347,15 +350,8 @@ def effect_table(effects: Effects) -> TextTable:
 
 def divergence_table(effects: Effects) -> TextTable:
     """Return where the episodes of a pair first differ."""
-    header = (
-        "Agent",
-        "Pairs",
-        "Same",
-        "First: other result",
-        "First: other call",
-        "First: one ended",
-        "At call (median)",
-    )
+    kinds = ("First: other result", "First: other call", "First: one ended")
+    header = ("Agent", "Pairs", "Same", *kinds, "At call (median)")
     rows = []
     for effect in effects.of_data_mode:
         calls = sorted(
@@ -363,10 +359,10 @@ def divergence_table(effects: Effects) -> TextTable:
         )
         median = str(calls[len(calls) // 2]) if calls else wording.NONE
         order = (DivergenceKind.ANSWER, DivergenceKind.CALL, DivergenceKind.END)
-        kinds = (str(effect.diverged(kind)) for kind in order)
+        counts = (str(effect.diverged(kind)) for kind in order)
         same = len(effect.divergences) - len(calls)
         rows.append(
-            (effect.versus.second.agent, str(len(effect.divergences)), str(same), *kinds, median)
+            (effect.versus.second.agent, str(len(effect.divergences)), str(same), *counts, median)
         )
     note = (
         "What differed first in a pair. Another call after equal results is randomness of the "
@@ -377,36 +373,25 @@ def divergence_table(effects: Effects) -> TextTable:
 
 def page_table(effects: Effects) -> TextTable:
     """Return how many pages were unavailable or changed."""
-    header = (
-        "Agent",
-        "Data mode",
-        "Pages opened",
-        "Unavailable",
-        "Refused",
-        "Reasons",
-        "Read in both",
-        "Changed",
-    )
-    rows = []
-    for effect in effects.of_data_mode:
-        for side in effect.sides:
-            reasons = {**side.pages.lost, **side.pages.refused}
-            why = ", ".join(f"{reason} {count}" for reason, count in reasons.items())
-            lost = wording.amount(side.pages.lost_share, Unit.SHARE)
-            shared = (str(effect.shared_pages), str(effect.changed_pages))
-            rows.append(
-                (
-                    effect.versus.second.agent,
-                    side.data_mode,
-                    str(side.pages.opened),
-                    lost,
-                    str(sum(side.pages.refused.values())),
-                    why or wording.NONE,
-                    *shared,
-                )
-            )
+    pages = ("Pages opened", "Unavailable", "Refused", "Reasons")
+    header = ("Agent", "Data mode", *pages, "Read in both", "Changed")
+    rows = [
+        (
+            *(effect.versus.second.agent, side.data_mode, *_page_cells(side.pages)),
+            *(str(effect.shared_pages), str(effect.changed_pages)),
+        )
+        for effect in effects.of_data_mode
+        for side in effect.sides
+    ]
     note = "Refused: pages that the fetch policy does not allow; they are not counted as opened."
     return TextTable("Link rot", header, rows, names=2, note=note)
+
+
+def _page_cells(pages: PageCounts) -> tuple[str, ...]:
+    reasons = {**pages.lost, **pages.refused}
+    why = ", ".join(f"{reason} {count}" for reason, count in reasons.items())
+    lost, refused = wording.amount(pages.lost_share, Unit.SHARE), sum(pages.refused.values())
+    return (str(pages.opened), lost, str(refused), why or wording.NONE)
 
 
 def cost_table(effects: Effects) -> TextTable:
@@ -495,14 +480,13 @@ def _effect_json(effect: DataModeEffect) -> JsonObject:
 
 def _success_json(versus: Versus) -> JsonObject:
     comparison = versus.comparison
-    ends = comparison.success.interval
     return {
         "pairs": len(comparison.pairing.pairs),
         "undecided": comparison.pairing.undecided,
         "unmatched": comparison.pairing.unmatched,
         "success": [comparison.success.first, comparison.success.second],
         "difference": comparison.success.value,
-        "interval": [ends.low, ends.high] if ends else None,
+        "interval": interval_json(comparison.success),
         "won": comparison.flips.won,
         "lost": comparison.flips.lost,
         "p_value": comparison.p_value,
@@ -511,24 +495,10 @@ def _success_json(versus: Versus) -> JsonObject:
 
 
 def _success(versus: Versus) -> tuple[str, ...]:
-    comparison = versus.comparison
-    blocked = why_no_comparison(len(comparison.pairing.pairs), comparison.pairing.undecided)
+    pairs, blocked = str(len(versus.comparison.pairing.pairs)), why_not_compared(versus.comparison)
     if blocked is not None:
-        return (
-            str(len(comparison.pairing.pairs)),
-            *[wording.NONE] * 2,
-            blocked,
-            *[wording.NONE] * 3,
-        )
-    return (
-        str(len(comparison.pairing.pairs)),
-        wording.amount(comparison.success.first, Unit.SHARE),
-        wording.amount(comparison.success.second, Unit.SHARE),
-        wording.change(comparison.success, Unit.SHARE),
-        str(comparison.flips.won),
-        str(comparison.flips.lost),
-        wording.p_value(comparison.p_value),
-    )
+        return (pairs, *[wording.NONE] * 2, blocked, *[wording.NONE] * 3)
+    return (pairs, *success_cells(versus.comparison))
 
 
 def _all(effects: Effects) -> list[Versus]:

@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
 from fumehood.report import wording
-from fumehood.report.compare.dimension import (
-    Compared,
-    CompareOptions,
-    Target,
-    check_comparable,
-)
+from fumehood.report.compare.costs import COSTS, amount, cost_change_table, cost_metrics
+from fumehood.report.compare.dimension import Compared, CompareOptions, Target, check_comparable
 from fumehood.report.findings import Versus
 from fumehood.report.results import Counts, Result, count
 from fumehood.report.runs import Run, Subject, subjects_of
-from fumehood.report.sections.comparisons import difference_json, versus_json, versus_table
+from fumehood.report.sections.comparisons import (
+    difference_json,
+    interval_json,
+    versus_json,
+    versus_table,
+)
 from fumehood.report.statistics.intervals import Estimate, estimates
 from fumehood.report.statistics.metrics import Mean, Metric, Unit, mean
 from fumehood.report.statistics.pairs import Difference, compare, difference
-from fumehood.report.statistics.resources import spent
 from fumehood.report.text_table import TextTable
-from fumehood.report.traces import read_traces
 
 DEFAULT_BASELINE = "react"
-
-COSTS = {
-    "calls": "Tool calls",
-    "model_calls": "Model requests",
-    "model_tokens": "Tokens",
-    "model_microusd": "Money",
-}
-"""Resource → title. Amounts are per episode, over all its seats."""
 
 
 class ByScaffold:
@@ -54,20 +45,12 @@ class ByScaffold:
         effects = scaffold_effects(runs, _names(options), options.against or DEFAULT_BASELINE)
         versus = [effect.versus for effect in effects.scaffolds if effect.versus]
         check_comparable(versus)
+        baseline, *others = effects.scaffolds
+        changes = [
+            (f"{baseline.scaffold} → {other.scaffold}", other.cost_changes) for other in others
+        ]
         return Compared(
-            [
-                cost_table(effects),
-                versus_table(versus),
-                cost_change_table(
-                    [
-                        (
-                            f"{effects.scaffolds[0].scaffold} → {effect.scaffold}",
-                            effect.cost_changes,
-                        )
-                        for effect in effects.scaffolds[1:]
-                    ]
-                ),
-            ],
+            [cost_table(effects), versus_table(versus), cost_change_table(changes)],
             effects_json(effects),
             [effect.subject for effect in effects.scaffolds],
         )
@@ -166,15 +149,8 @@ def _by_scaffold(runs: Sequence[Run], names: Sequence[str]) -> dict[str, Subject
 
 def _scaffold_of(subject: Subject) -> str:
     """Return the name of a built-in agent, which its label may hide; empty for other agents."""
-    named = subject.run.manifest.get("agents")
-    for agent in named if isinstance(named, list) else ():
-        if (
-            isinstance(agent, dict)
-            and agent["label"] == subject.agent
-            and agent["kind"] == "builtin"
-        ):
-            return str(agent["name"])
-    return ""
+    named = subject.identity
+    return str(named["name"]) if named.get("kind") == "builtin" else ""
 
 
 def _model(runs: Sequence[Run]) -> str:
@@ -183,42 +159,10 @@ def _model(runs: Sequence[Run]) -> str:
     Raises:
         InputError: the runs use several.
     """
-    configs = [run.manifest.get("config") for run in runs]
-    models = {str(config.get("model")) for config in configs if isinstance(config, dict)}
+    models = {str(run.config.get("model")) for run in runs if run.config}
     if len(models) > 1:
         raise InputError(f"the runs use different models: {', '.join(sorted(models))}")
     return "".join(models)
-
-
-def cost_metrics(subjects: Iterable[Subject]) -> list[Metric]:
-    """Return a metric for each resource in `COSTS`.
-
-    Raises:
-        InputError: a trace cannot be read.
-    """
-    amounts = dict[int, dict[str, float]]()
-    for subject in subjects:
-        amounts |= _amounts(subject)
-    return [_metric(name, amounts) for name in COSTS]
-
-
-def _amounts(subject: Subject) -> dict[int, dict[str, float]]:
-    """Return the costs of each result by object identity, because names may repeat."""
-    amounts: dict[int, dict[str, float]] = {}
-    for result, trace in read_traces(subject.run.folder, subject.results):
-        if trace.evidence is None:
-            continue
-        entries = [entry.amounts for entry in spent(result, trace)]
-        amounts[id(result)] = {name: sum(own.get(name, 0.0) for own in entries) for name in COSTS}
-    return amounts
-
-
-def _metric(name: str, amounts: Mapping[int, Mapping[str, float]]) -> Metric:
-    def of(result: Result) -> float | None:
-        own = amounts.get(id(result))
-        return own[name] if own else None
-
-    return Metric(name, COSTS[name], Unit.COUNT, of)
 
 
 def _per_success(tokens: Mean, results: Sequence[Result]) -> float | None:
@@ -228,49 +172,22 @@ def _per_success(tokens: Mean, results: Sequence[Result]) -> float | None:
     )
 
 
-UNITS = {"model_microusd": "µ$"}
-
-
 def cost_table(effects: ScaffoldEffects) -> TextTable:
     """Return success and costs of each scaffold."""
-    header = (
-        "Scaffold",
-        "Success",
-        "Of",
-        *(COSTS[name] for name in _used(effects)),
-        "Tokens per success",
-    )
+    costs = (COSTS[name] for name in _used(effects))
+    header = ("Scaffold", "Success", "Of", *costs, "Tokens per success")
     rows = [
         (
             effect.scaffold,
             wording.estimate(effect.success, Unit.SHARE),
             _graded(effect),
-            *(_amount(effect.costs[name].value, name) for name in _used(effects)),
-            _amount(effect.tokens_per_success, "model_tokens"),
+            *(amount(effect.costs[name].value, name) for name in _used(effects)),
+            amount(effect.tokens_per_success, "model_tokens"),
         )
         for effect in effects.scaffolds
     ]
     note = "Means per graded episode; in brackets: 95 % intervals over tasks."
     return TextTable(f"Scaffolds with the model {effects.model}", header, rows, note=note)
-
-
-def cost_change_table(compared: Sequence[tuple[str, Mapping[str, Difference]]]) -> TextTable:
-    """Return cost differences on the same tasks; a resource that none used has no column.
-
-    Args:
-        compared: label of each comparison and its differences, by resource.
-    """
-    used = [
-        name
-        for name in COSTS
-        if any(changes[name].first or changes[name].second for _, changes in compared)
-    ]
-    header = ("Compared", *(COSTS[name] for name in used))
-    rows = [
-        (label, *(_change(changes[name], name) for name in used)) for label, changes in compared
-    ]
-    note = "Second minus first per episode, paired by task; in brackets: 95 % intervals over tasks."
-    return TextTable("Cost differences", header, rows, note=note)
 
 
 def effects_json(effects: ScaffoldEffects) -> JsonObject:
@@ -283,7 +200,6 @@ def effects_json(effects: ScaffoldEffects) -> JsonObject:
 
 
 def _effect_json(effect: ScaffoldEffect) -> JsonObject:
-    ends = effect.success.interval
     return {
         "scaffold": effect.scaffold,
         "agent": effect.subject.agent,
@@ -293,7 +209,7 @@ def _effect_json(effect: ScaffoldEffect) -> JsonObject:
         "infra": effect.counts.infra,
         "infra_attempts": effect.counts.infra + effect.counts.repeated,
         "success_rate": effect.success.value,
-        "interval": [ends.low, ends.high] if ends else None,
+        "interval": interval_json(effect.success),
         "costs": {name: mean_cost.value for name, mean_cost in effect.costs.items()},
         "tokens_per_success": effect.tokens_per_success,
         "versus": versus_json(effect.versus) if effect.versus else None,
@@ -313,19 +229,3 @@ def _used(effects: ScaffoldEffects) -> list[str]:
 def _graded(effect: ScaffoldEffect) -> str:
     left_out = wording.missing(effect.counts)
     return f"{effect.counts.graded:,}" + (f" ({left_out})" if left_out else "")
-
-
-def _amount(value: float | None, name: str) -> str:
-    return wording.NONE if value is None else wording.quantity(value, UNITS.get(name, ""))
-
-
-def _change(change: Difference, name: str) -> str:
-    if name not in UNITS:
-        return wording.change(change, Unit.COUNT)
-    if change.value is None:
-        return wording.NONE
-    ends = change.interval
-    parts = [f"{'+' if change.value > 0 else ''}{_amount(change.value, name)}"]
-    if ends:
-        parts.append(f"[{_amount(ends.low, name)}, {_amount(ends.high, name)}]")
-    return " ".join(parts)

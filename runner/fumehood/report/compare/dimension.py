@@ -50,15 +50,9 @@ class Dimension(Protocol):
     def arms(
         self, settings: Mapping[str, Any], options: CompareOptions
     ) -> Mapping[str, Mapping[str, Any]]:
-        """Return the runs to make.
+        """Return the runs to make: folder name → settings that override those of the configuration.
 
-        Args:
-            settings: of the run configuration, from file and flags.
-            options: of the command.
-
-        Returns:
-            Folder name → settings that this run overrides. An empty name is the output folder
-            itself.
+        An empty name is the output folder itself.
 
         Raises:
             InputError: an option or setting is missing.

@@ -12,7 +12,6 @@ from fumehood.report.pictures import DARK, LIGHT
 
 STYLES = ("base", "overview", "pictures", "tables", "episodes", "episode")
 
-
 SCRIPTS = ("dom", "contents", "filters", "listing", "timeline", "calls", "episode", "hints", "main")
 """Each script uses only earlier ones."""
 

@@ -27,12 +27,9 @@ from fumehood.report.traces import read_traces
 CHUNK_CHARS = 600_000
 """A chunk ends when its JSON is longer."""
 
-
 SCORES = {True: 1, False: 0, None: -1}
 
-
 INFRA = -2
-
 
 TaskKey = tuple[str, str]
 """Name and digest; tasks of one name may differ between runs."""
@@ -81,12 +78,12 @@ def index_and_chunks(findings: Findings) -> tuple[dict[str, Any], list[Chunk]]:
 
 def _by_task(findings: Findings) -> dict[TaskKey, _Attempts]:
     tasks: dict[TaskKey, _Attempts] = {}
-    for at, agent_findings in enumerate(findings.subjects):
-        cases = {case.task.task_id: case for case in agent_findings.subject.run.suite.cases}
-        for result in agent_findings.subject.results:
+    for at, agent in enumerate(findings.subjects):
+        cases = {case.task.task_id: case for case in agent.subject.run.suite.cases}
+        for result in agent.subject.results:
             key = result.task.task_id, result.task.digest
             attempts = tasks.setdefault(key, _Attempts(cases[result.task.task_id]))
-            attempts.episodes.append((at, agent_findings, result))
+            attempts.episodes.append((at, agent, result))
     for attempts in tasks.values():
         attempts.episodes.sort(key=lambda episode: (episode[0], episode[2].row.name.trial))
     return tasks
@@ -97,11 +94,11 @@ def _task_with_episodes(attempts: _Attempts, first_row: int) -> Body:
 
 
 def _episodes(attempts: _Attempts) -> Iterator[Body]:
-    for _, agent_findings, result in attempts.episodes:
-        folder = agent_findings.subject.run.folder
+    for _, agent, result in attempts.episodes:
+        folder = agent.subject.run.folder
         ((_, trace),) = read_traces(folder, [result])
         printed = [str(path.relative_to(folder.path)) for path in folder.outputs(result.row.name)]
-        why = agent_findings.attributions.get(str(result.row.name))
+        why = agent.attributions.get(str(result.row.name))
         conversation = Conversation(folder.exchanges(result.row.name))
         yield episode_body(attempts.case.task, result, trace, why, printed, conversation)
 
@@ -116,7 +113,7 @@ def _index(findings: Findings, tasks: Mapping[TaskKey, _Attempts]) -> dict[str, 
     labels = list(Label)
     facts = [attempts.episodes[0][2].task for attempts in tasks.values()]
     return {
-        "agents": [shown(agent_findings.subject.label) for agent_findings in findings.subjects],
+        "agents": [shown(agent.subject.label) for agent in findings.subjects],
         "outcomes": outcomes,
         "failures": [TITLES[label] for label in labels],
         "tasks": [
@@ -134,9 +131,7 @@ def _index(findings: Findings, tasks: Mapping[TaskKey, _Attempts]) -> dict[str, 
         "outcome": [outcomes.index(outcome_name(result.row.outcome)) for *_, result in episodes],
         "calls": [_calls(result) for *_, result in episodes],
         "wall": [result.row.wall_ms for *_, result in episodes],
-        "failure": [
-            _failure(agent_findings, result, labels) for _, _, agent_findings, result in episodes
-        ],
+        "failure": [_failure(agent, result, labels) for _, _, agent, result in episodes],
     }
 
 
@@ -149,8 +144,8 @@ def _calls(result: Result) -> int:
     return -1 if calls is None else int(calls)
 
 
-def _failure(agent_findings: SubjectFindings, result: Result, labels: Sequence[Label]) -> int:
-    why = agent_findings.attributions.get(str(result.row.name))
+def _failure(agent: SubjectFindings, result: Result, labels: Sequence[Label]) -> int:
+    why = agent.attributions.get(str(result.row.name))
     return -1 if why is None else labels.index(why.primary)
 
 

@@ -17,9 +17,8 @@ from fumehood.report.page.assets import content_security_policy, script, style
 from fumehood.report.page.contents import Chunk, embedded_json, index_and_chunks
 from fumehood.report.pictures import NARROW_PX, SERIES, WIDE_PX, Picture, draw
 from fumehood.report.safe_text import safe
-from fumehood.report.sections.section import FlipList, Link, Section
+from fumehood.report.sections.section import Section
 from fumehood.report.statistics.metrics import Unit
-from fumehood.report.text_table import TextTable
 from fumehood.report.wording import amount, missing, span, why_no_headline
 
 INLINE_CHARS_MAX = 8_000_000
@@ -34,20 +33,6 @@ class _DrawnPicture:
     caption: str
     wide: Markup
     narrow: Markup
-
-
-@dataclass(frozen=True, slots=True)
-class _DrawnSection:
-    """A section as the template takes it."""
-
-    anchor: str
-    label: str
-    title: str
-    pictures: Sequence[_DrawnPicture]
-    tables: Sequence[TextTable]
-    flips: Sequence[FlipList]
-    links: Sequence[Link]
-    is_open: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,31 +82,16 @@ def _first(
             title=", ".join(dict.fromkeys(run.suite.name for run in findings.runs)),
             facts=_facts(findings),
             agents=[
-                _agent(agent_findings, at)
-                for at, agent_findings in enumerate(findings.subjects)
-                if findings.are_few
+                _agent(agent, at) for at, agent in enumerate(findings.subjects) if findings.are_few
             ],
             sections=[
-                _shown(anchor, section)
+                (anchor, section, [_drawn(picture) for picture in section.pictures])
                 for anchor, section in sections.items()
                 if not section.is_empty
             ],
         )
     )
     return Page("report.html", html)
-
-
-def _shown(anchor: str, section: Section) -> _DrawnSection:
-    return _DrawnSection(
-        anchor,
-        section.label,
-        section.title,
-        [_drawn(picture) for picture in section.pictures],
-        section.tables,
-        section.flips,
-        section.links,
-        section.is_open,
-    )
 
 
 def _drawn(picture: Picture) -> _DrawnPicture:
@@ -200,12 +170,12 @@ def _harmless(value: Any) -> Any:
 
 
 def _facts(findings: Findings) -> list[str]:
-    episodes = sum(agent_findings.whole.counts.episodes for agent_findings in findings.subjects)
+    episodes = sum(agent.whole.counts.episodes for agent in findings.subjects)
     planned = sum(run.planned for run in findings.runs)
     tasks = {
         (r.task.task_id, r.task.digest)
-        for agent_findings in findings.subjects
-        for r in agent_findings.subject.results
+        for agent in findings.subjects
+        for r in agent.subject.results
     }
     isolations = dict.fromkeys(
         str(run.manifest.get("isolation", "unknown")) for run in findings.runs
@@ -236,11 +206,11 @@ def _plural(number: int, word: str) -> str:
     return f"{number:,} {word}" + ("" if number == 1 else "s")
 
 
-def _agent(agent_findings: SubjectFindings, at: int) -> dict[str, Any]:
-    own, counts = agent_findings.whole.estimates["task_success"], agent_findings.whole.counts
+def _agent(agent: SubjectFindings, at: int) -> dict[str, Any]:
+    own, counts = agent.whole.estimates["task_success"], agent.whole.counts
     ends = own.interval
     return {
-        "label": agent_findings.subject.label,
+        "label": agent.subject.label,
         "colour": SERIES[at % len(SERIES)],
         "blocked": why_no_headline(counts),
         "success": amount(own.value, Unit.SHARE),
@@ -250,5 +220,5 @@ def _agent(agent_findings: SubjectFindings, at: int) -> dict[str, Any]:
         "width": 100 * (ends.high - ends.low) if ends else None,
         "graded": f"{counts.graded:,} of {counts.episodes:,} graded",
         "missing": missing(counts),
-        "calls": amount(agent_findings.whole.estimates["tool_calls_used"].value, Unit.COUNT),
+        "calls": amount(agent.whole.estimates["tool_calls_used"].value, Unit.COUNT),
     }

@@ -91,9 +91,7 @@ def _about_tasks(data: Data) -> Iterator[str]:
 
 _METRICS: Mapping[str, Metric] = {metric.name: metric for metric in METRICS}
 
-
 OF_TABLE_1 = ("task_success", "policy_violations", "recovery_success", "tool_calls_used", "s_area")
-
 
 OF_TABLE_2 = ("task_success", "recovery_success")
 
@@ -130,9 +128,7 @@ class Line:
 def table_1(findings: Findings) -> list[Line]:
     """Return the lines of Table I: every agent on all tasks, and the area under S(k)."""
     return [
-        line
-        for agent_findings in findings.subjects
-        for line in _overall(agent_findings.subject.agent, agent_findings.whole)
+        line for agent in findings.subjects for line in _overall(agent.subject.agent, agent.whole)
     ]
 
 
@@ -140,9 +136,9 @@ def table_2(findings: Findings) -> list[Line]:
     """Return the lines of the paper's Table II: every agent by planned fault."""
     return [
         line
-        for agent_findings in findings.subjects
-        for fault, group in agent_findings.by_fault.items()
-        for line in _of_fault(agent_findings.subject.agent, fault, group)
+        for agent in findings.subjects
+        for fault, group in agent.by_fault.items()
+        for line in _of_fault(agent.subject.agent, fault, group)
     ]
 
 
@@ -337,12 +333,10 @@ def write_reproduction(findings: Findings, data: Data, run: str, out: Path) -> l
 def _markdown_page(findings: Findings, data: Data, run: str, drawn: list[str]) -> str:
     parts = ["# Reproduction of ToolMisuseBench\n", "## Before comparing\n"]
     parts.append("\n".join(f"* {statement}" for statement in statements(data)) + "\n")
-    for agent_findings in findings.subjects:
-        blocked = why_no_headline(agent_findings.whole.counts)
+    for agent in findings.subjects:
+        blocked = why_no_headline(agent.whole.counts)
         if blocked is not None:
-            parts.append(
-                f"**{markdown_text(agent_findings.subject.label)}**: {markdown_text(blocked)}\n"
-            )
+            parts.append(f"**{markdown_text(agent.subject.label)}**: {markdown_text(blocked)}\n")
     parts.append("## Tables\n")
     parts += [markdown_table(table) for table in reading_tables(findings)]
     parts.append("## Figures\n")

@@ -33,20 +33,14 @@ def attempts_section(findings: Findings) -> Section:
 
 def attempts_table(subjects: Sequence[Subject]) -> TextTable:
     """Return one row per agent; the note names agents whose infra rates differ."""
-    rows = []
-    for subject in subjects:
-        own = _attempts(subject)
-        rate = own.successes / own.graded if own.graded else None
-        rows.append(
-            (
-                subject.label,
-                f"{own.total:,}",
-                f"{own.infra:,}",
-                f"{own.ungraded:,}",
-                wording.amount(rate, Unit.SHARE),
-                wording.amount(own.success_with_infra_failed, Unit.SHARE),
-            )
+    rows = [
+        (
+            *(subject.label, f"{own.total:,}", f"{own.infra:,}", f"{own.ungraded:,}"),
+            wording.amount(own.successes / own.graded if own.graded else None, Unit.SHARE),
+            wording.amount(own.success_with_infra_failed, Unit.SHARE),
         )
+        for subject, own in ((subject, _attempts(subject)) for subject in subjects)
+    ]
     header = ("Agent", "Attempts", "Infra", "Ungraded", "Success", "Infra as failure")
     note = " ".join([NOTE, *(f"{line}." for line in notices(subjects))])
     return TextTable("Attempts without a score", header, rows, note=note)
@@ -71,21 +65,13 @@ def attempts_data(subjects: Sequence[Subject]) -> DataTable:
         *integers("attempts", "graded", "successes", "ungraded", "infra_attempts"),
         *numbers("success_rate_with_infra_failed"),
     )
-    rows = []
-    for subject in subjects:
-        own = _attempts(subject)
-        rows.append(
-            (
-                subject.run.label,
-                subject.agent,
-                own.total,
-                own.graded,
-                own.successes,
-                own.ungraded,
-                own.infra,
-                own.success_with_infra_failed,
-            )
+    rows = [
+        (
+            *(subject.run.label, subject.agent, own.total, own.graded, own.successes),
+            *(own.ungraded, own.infra, own.success_with_infra_failed),
         )
+        for subject, own in ((subject, _attempts(subject)) for subject in subjects)
+    ]
     return DataTable("attempts", columns, rows)
 
 

@@ -8,15 +8,16 @@ from fumehood.report import wording
 from fumehood.report.data_table import DataTable, integers, numbers, texts
 from fumehood.report.findings import Findings, SubjectFindings
 from fumehood.report.pictures import (
-    ARIA_LABEL,
-    FIT,
-    PER_CENT,
-    SHARE,
     Picture,
     Spec,
     agent_colour,
+    dots,
+    field,
+    frame,
+    interval_ends,
     label_of,
-    legend_columns,
+    share,
+    whiskers,
 )
 from fumehood.report.sections.metrics import metrics_data
 from fumehood.report.sections.section import Section
@@ -39,8 +40,8 @@ def budget_table(findings: Findings) -> TextTable:
     """Return S(k) and the area under it for every agent."""
     header = ("Agent", *(metric.title for metric in BUDGETED))
     rows = [
-        (agent_findings.subject.label, *wording.estimates(agent_findings.whole, BUDGETED))
-        for agent_findings in findings.subjects
+        (agent.subject.label, *wording.estimates(agent.whole, BUDGETED))
+        for agent in findings.subjects
     ]
     note = (
         "S(k): share of episodes that succeeded with at most k tool calls. Episodes ran without "
@@ -53,9 +54,9 @@ def budget_data(findings: Findings) -> DataTable:
     """Return S(k) for every k."""
     columns = (*texts("agent"), *integers("k"), *numbers("s"))
     rows = [
-        (agent_findings.subject.label, k, share)
-        for agent_findings in findings.subjects
-        for k, share in enumerate(agent_findings.curve)
+        (agent.subject.label, k, share)
+        for agent in findings.subjects
+        for k, share in enumerate(agent.curve)
     ]
     return DataTable("budgeted_success", columns, rows)
 
@@ -66,86 +67,46 @@ def budgeted_success(findings: Findings) -> Picture:
         "Share of graded episodes that succeeded with at most k tool calls. Episodes ran without "
         "this limit. Dots mark the budgets 4, 8, 16 and 32, with 95 % intervals."
     )
-    steps = [row for agent_findings in findings.subjects for row in _steps(agent_findings)]
-    marks = [row for agent_findings in findings.subjects for row in _marks(agent_findings)]
+    steps = [row for agent in findings.subjects for row in _steps(agent)]
+    marks = [row for agent in findings.subjects for row in _marks(agent)]
 
     def spec(width_px: int) -> Spec:
-        colour = agent_colour(findings.subjects)
-        colour.setdefault("legend", legend_columns(width_px))
-        x = {
-            "field": "k",
-            "type": "quantitative",
-            "scale": {"type": "log", "base": 2, "domain": [1, BUDGETS[-1]], "nice": False},
-            "axis": {
-                "values": [1, 2, 4, 8, 16, 32],
-                "title": "k, maximum tool calls",
-                "grid": False,
-                "format": "d",
-            },
+        axis = {"values": [1, 2, 4, 8, 16, 32], "title": "k, maximum tool calls"}
+        scale = {"type": "log", "base": 2, "domain": [1, BUDGETS[-1]], "nice": False}
+        x = field("k", scale=scale, axis={**axis, "grid": False, "format": "d"})
+        line = {
+            "data": {"values": steps},
+            "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 2},
+            "encoding": {"x": x, "y": share("s")},
         }
-        y = {
-            "field": "s",
-            "type": "quantitative",
-            "scale": SHARE,
-            "axis": {**PER_CENT, "title": None},
-        }
-        return {
-            "width": width_px,
-            "height": 260,
-            "autosize": FIT,
-            "encoding": {"color": colour},
-            "layer": [
-                {
-                    "data": {"values": steps},
-                    "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 2},
-                    "encoding": {"x": x, "y": y},
-                },
-                {
-                    "data": {"values": marks},
-                    "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.45},
-                    "encoding": {
-                        "x": x,
-                        "y": {**y, "field": "low"},
-                        "y2": {"field": "high"},
-                        **ARIA_LABEL,
-                    },
-                },
-                {
-                    "data": {"values": marks},
-                    "mark": {"type": "point", "filled": True, "size": 75, "opacity": 1},
-                    "encoding": {"x": x, "y": y, **ARIA_LABEL},
-                },
+        return frame(
+            width_px,
+            marks,
+            height=260,
+            encoding={"color": agent_colour(findings.subjects, width_px)},
+            layer=[
+                line,
+                whiskers(x=x, y=share("low"), y2={"field": "high"}),
+                dots(75, x=x, y=share("s")),
             ],
-        }
+        )
 
     return Picture("budgeted_success", "Success within a tool-call budget", caption, spec)
 
 
-def _steps(agent_findings: SubjectFindings) -> list[dict[str, Any]]:
+def _steps(agent: SubjectFindings) -> list[dict[str, Any]]:
     return [
-        {"agent": label_of(agent_findings), "k": k, "s": share}
-        for k, share in enumerate(agent_findings.curve)
-        if k
+        {"agent": label_of(agent), "k": k, "s": share} for k, share in enumerate(agent.curve) if k
     ]
 
 
-def _marks(agent_findings: SubjectFindings) -> list[dict[str, Any]]:
+def _marks(agent: SubjectFindings) -> list[dict[str, Any]]:
     rows = []
     for budget in BUDGETS:
-        own = agent_findings.whole.estimates[f"s_{budget}"]
-        if own.value is None:
-            continue
-        ends = own.interval
-        rows.append(
-            {
-                "agent": label_of(agent_findings),
-                "k": budget,
-                "s": own.value,
-                "low": ends.low if ends else own.value,
-                "high": ends.high if ends else own.value,
-                "label_text": (
-                    f"{label_of(agent_findings)}, S({budget}): {wording.estimate(own, Unit.SHARE)}"
-                ),
-            }
-        )
+        own = agent.whole.estimates[f"s_{budget}"]
+        if own.value is not None:
+            text = f"{label_of(agent)}, S({budget}): {wording.estimate(own, Unit.SHARE)}"
+            ends = dict(zip(("low", "high"), interval_ends(own), strict=True))
+            point = {"agent": label_of(agent), "k": budget, "s": own.value}
+            rows.append({**point, **ends, "label_text": text})
     return rows

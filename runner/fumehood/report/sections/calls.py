@@ -8,16 +8,19 @@ from typing import Any
 from fumehood.report import wording
 from fumehood.report.findings import Findings, SubjectFindings
 from fumehood.report.pictures import (
-    ARIA_LABEL,
-    FIT,
     GOOD,
-    PER_CENT,
     QUIET,
     Picture,
     Spec,
     agent_colour,
+    dots,
+    field,
+    frame,
+    interval_ends,
     label_of,
-    legend_columns,
+    layer,
+    share,
+    whiskers,
 )
 from fumehood.report.sections.episodes import episode_data
 from fumehood.report.sections.section import Section
@@ -27,7 +30,7 @@ from fumehood.report.statistics.metrics import Unit, graded
 def calls_section(findings: Findings) -> Section:
     """Return how many calls episodes made, and whether they succeeded."""
     pictures = [calls_and_success(findings)] if findings.any_graded else []
-    if sum(agent_findings.whole.counts.graded > 0 for agent_findings in findings.subjects) > 1:
+    if sum(agent.whole.counts.graded > 0 for agent in findings.subjects) > 1:
         pictures.append(effort_and_success(findings))
     return Section(
         label="Calls",
@@ -43,8 +46,8 @@ MANY_CALLS = 16
 
 def calls_and_success(findings: Findings) -> Picture:
     """Return a histogram of calls per episode for each agent, by success."""
-    rows = [row for agent_findings in findings.subjects for row in _histogram(agent_findings)]
-    labels = [label_of(agent_findings) for agent_findings in findings.subjects]
+    rows = [row for agent in findings.subjects for row in _histogram(agent)]
+    labels = [label_of(agent) for agent in findings.subjects]
     last = max((int(row["calls"]) for row in rows), default=0)
     caption = (
         f"Graded episodes by number of tool calls. The last column has {MANY_CALLS} calls or more."
@@ -52,41 +55,23 @@ def calls_and_success(findings: Findings) -> Picture:
 
     def spec(width_px: int) -> Spec:
         columns = min(len(labels), 3 if width_px > 500 else 1)
+        x_axis = {"title": "calls", "labelAngle": 0, "labelOverlap": "greedy"}
+        x_scale = {"domain": list(range(last + 1)), "paddingInner": 0.15}
+        colours = {"domain": ["solved", "failed"], "range": [GOOD, QUIET]}
+        encoding = {
+            "x": field("calls", "ordinal", scale=x_scale, axis=x_axis),
+            "y": field("episodes", axis={"title": None, "tickCount": 3}),
+            "color": {"field": "success", "scale": colours},
+            "order": {"field": "success", "sort": "descending"},
+        }
+        size = {"width": (width_px - 56) // columns - 26, "height": 110}
         return {
             "data": {"values": rows},
-            "facet": {
-                "field": "agent",
-                "type": "nominal",
-                "sort": labels,
-                "header": {"labelAnchor": "start"},
-            },
+            "facet": field("agent", "nominal", sort=labels, header={"labelAnchor": "start"}),
             "columns": columns,
             "spacing": 26,
             "resolve": {"axis": {"x": "independent"}},
-            "spec": {
-                "width": (width_px - 56) // columns - 26,
-                "height": 110,
-                "mark": {"type": "bar"},
-                "encoding": {
-                    "x": {
-                        "field": "calls",
-                        "type": "ordinal",
-                        "scale": {"domain": list(range(last + 1)), "paddingInner": 0.15},
-                        "axis": {"title": "calls", "labelAngle": 0, "labelOverlap": "greedy"},
-                    },
-                    "y": {
-                        "field": "episodes",
-                        "type": "quantitative",
-                        "axis": {"title": None, "tickCount": 3},
-                    },
-                    "color": {
-                        "field": "success",
-                        "scale": {"domain": ["solved", "failed"], "range": [GOOD, QUIET]},
-                    },
-                    "order": {"field": "success", "sort": "descending"},
-                    **ARIA_LABEL,
-                },
-            },
+            "spec": {**size, **layer("bar", encoding)},
         }
 
     return Picture("calls_and_success", "Calls against success", caption, spec)
@@ -95,60 +80,31 @@ def calls_and_success(findings: Findings) -> Picture:
 def effort_and_success(findings: Findings) -> Picture:
     """Return one dot per agent: mean calls against success, with intervals."""
     caption = "Mean tool calls against success; top left is best. Lines: 95 % intervals over tasks."
-    rows = [
-        row for agent_findings in findings.subjects if (row := _effort(agent_findings)) is not None
-    ]
+    rows = [row for agent in findings.subjects if (row := _effort(agent)) is not None]
 
     def spec(width_px: int) -> Spec:
-        colour = agent_colour(findings.subjects)
-        colour.setdefault("legend", legend_columns(width_px))
-        x = {
-            "field": "calls",
-            "type": "quantitative",
-            "scale": {"zero": True},
-            "axis": {"title": "mean calls", "grid": False, "tickCount": 6},
-        }
-        y = {
-            "field": "success",
-            "type": "quantitative",
-            "scale": {"domain": [0, 1]},
-            "axis": {**PER_CENT, "title": None},
-        }
-        line = {"type": "rule", "strokeWidth": 2, "opacity": 0.45}
-        return {
-            "data": {"values": rows},
-            "width": width_px,
-            "height": 240,
-            "autosize": FIT,
-            "encoding": {"color": colour, **ARIA_LABEL},
-            "layer": [
-                {
-                    "mark": line,
-                    "encoding": {
-                        "x": {**x, "field": "calls_low"},
-                        "x2": {"field": "calls_high"},
-                        "y": y,
-                    },
-                },
-                {
-                    "mark": line,
-                    "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}},
-                },
-                {
-                    "mark": {"type": "point", "filled": True, "size": 110, "opacity": 1},
-                    "encoding": {"x": x, "y": y},
-                },
+        axis = {"title": "mean calls", "grid": False, "tickCount": 6}
+        x, y = field("calls", scale={"zero": True}, axis=axis), share("success")
+        return frame(
+            width_px,
+            rows,
+            height=240,
+            encoding={"color": agent_colour(findings.subjects, width_px)},
+            layer=[
+                whiskers(x={**x, "field": "calls_low"}, x2={"field": "calls_high"}, y=y),
+                whiskers(x=x, y=share("low"), y2={"field": "high"}),
+                dots(110, x=x, y=y),
             ],
-        }
+        )
 
     return Picture("effort_and_success", "Mean calls and success", caption, spec)
 
 
-def _histogram(agent_findings: SubjectFindings) -> list[dict[str, Any]]:
-    label = label_of(agent_findings)
+def _histogram(agent: SubjectFindings) -> list[dict[str, Any]]:
+    label = label_of(agent)
     counted = Counter(
         (min(int(calls), MANY_CALLS), "solved" if result.success else "failed")
-        for result in graded(agent_findings.subject.results)
+        for result in graded(agent.subject.results)
         if (calls := result.number("tool_calls")) is not None
     )
     return [
@@ -163,23 +119,19 @@ def _histogram(agent_findings: SubjectFindings) -> list[dict[str, Any]]:
     ]
 
 
-def _effort(agent_findings: SubjectFindings) -> dict[str, Any] | None:
-    success, calls = (
-        agent_findings.whole.estimates["task_success"],
-        agent_findings.whole.estimates["tool_calls_used"],
-    )
+def _effort(agent: SubjectFindings) -> dict[str, Any] | None:
+    success, calls = (agent.whole.estimates[name] for name in ("task_success", "tool_calls_used"))
     if success.value is None or calls.value is None:
         return None
     text = (
         f"{wording.estimate(success, Unit.SHARE)} with {wording.estimate(calls, Unit.COUNT)} calls"
     )
+    names = ("low", "high", "calls_low", "calls_high")
+    ends = zip(names, (*interval_ends(success), *interval_ends(calls)), strict=True)
     return {
-        "agent": label_of(agent_findings),
+        "agent": label_of(agent),
         "success": success.value,
-        "low": success.interval.low if success.interval else success.value,
-        "high": success.interval.high if success.interval else success.value,
         "calls": calls.value,
-        "calls_low": calls.interval.low if calls.interval else calls.value,
-        "calls_high": calls.interval.high if calls.interval else calls.value,
-        "label_text": f"{label_of(agent_findings)}: {text}",
+        "label_text": f"{label_of(agent)}: {text}",
+        **dict(ends),
     }

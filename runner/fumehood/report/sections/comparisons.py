@@ -5,17 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fumehood.core.json_values import JsonObject
+from fumehood.core.json_values import Json, JsonObject
 from fumehood.report import wording
 from fumehood.report.data_table import ALL, DataTable, Row, integers, numbers, texts
 from fumehood.report.findings import Findings, Versus
-from fumehood.report.pictures import ARIA_LABEL, BAD, FIT, GOOD, QUIET, SOFT, Picture, Spec
+from fumehood.report.pictures import (
+    BAD,
+    GOOD,
+    NO_TITLE,
+    QUIET,
+    SOFT,
+    Picture,
+    Spec,
+    dots,
+    field,
+    frame,
+    interval_ends,
+    layer,
+)
 from fumehood.report.results import CLEAN
 from fumehood.report.safe_text import safe
 from fumehood.report.sections.section import FlipList, FlippedTask, Section, episode_address
-from fumehood.report.statistics.intervals import ends
+from fumehood.report.statistics.intervals import Estimate, ends
 from fumehood.report.statistics.metrics import METRICS, Unit
-from fumehood.report.statistics.pairs import Difference, Flips, Pairing
+from fumehood.report.statistics.pairs import Comparison, Difference, Flips, Pairing
 from fumehood.report.text_table import TextTable
 from fumehood.report.wording import why_no_comparison
 
@@ -27,7 +40,9 @@ PICTURES_MAX = 6
 
 def comparisons_section(findings: Findings) -> Section:
     """Return the difference in success of each agent against the baseline agent."""
-    with_difference = [versus for versus in findings.versus if has_difference(versus)]
+    with_difference = [
+        versus for versus in findings.versus if why_not_compared(versus.comparison) is None
+    ]
     return Section(
         label="Compared",
         title="Comparison on the same tasks",
@@ -82,21 +97,29 @@ def versus_table(versus: Sequence[Versus]) -> TextTable:
 
 def _versus_row(versus: Versus) -> tuple[str, ...]:
     comparison = versus.comparison
-    pairing = comparison.pairing
     name = f"{versus.first.label} → {versus.second.label}"
-    blocked = why_no_comparison(len(pairing.pairs), pairing.undecided)
+    pairs = f"{len(comparison.pairing.pairs):,}"
+    blocked = why_not_compared(comparison)
     if blocked is not None:
-        return (name, f"{len(pairing.pairs):,}", *[wording.NONE] * 6, blocked)
+        return (name, pairs, *[wording.NONE] * 6, blocked)
+    left_out = _left_out(comparison.pairing) or wording.NONE
+    return (name, pairs, *success_cells(comparison), left_out)
+
+
+def why_not_compared(comparison: Comparison) -> str | None:
+    """Return why there is no headline difference; None if there is one."""
+    return why_no_comparison(len(comparison.pairing.pairs), comparison.pairing.undecided)
+
+
+def success_cells(comparison: Comparison) -> tuple[str, ...]:
+    """Return success of both sides, its difference, the flips and the p value as text."""
     return (
-        name,
-        f"{len(pairing.pairs):,}",
         wording.amount(comparison.success.first, Unit.SHARE),
         wording.amount(comparison.success.second, Unit.SHARE),
         wording.change(comparison.success, Unit.SHARE),
         f"{comparison.flips.won:,}",
         f"{comparison.flips.lost:,}",
         wording.p_value(comparison.p_value),
-        _left_out(pairing) or wording.NONE,
     )
 
 
@@ -126,36 +149,18 @@ def comparison_data(findings: Findings) -> DataTable:
 def _versus_rows(versus: Versus) -> Iterator[Row]:
     comparison, labels = versus.comparison, (versus.first.label, versus.second.label)
     left_out = comparison.pairing
-    tail = (
-        comparison.p_value,
-        comparison.test.value,
-        left_out.unmatched,
-        left_out.differing,
-        left_out.undecided,
-    )
+    counts = (left_out.unmatched, left_out.differing, left_out.undecided)
+    tail = (comparison.p_value, comparison.test.value, *counts)
     yield (*labels, ALL, ALL, *_flip_cells(comparison.flips, comparison.success), *tail)
     for grouping, groups in (("fault", comparison.by_fault), ("domain", comparison.by_domain)):
         for name, (flips, difference) in groups.items():
-            yield (
-                *labels,
-                grouping,
-                name,
-                *_flip_cells(flips, difference),
-                None,
-                None,
-                None,
-                None,
-                None,
-            )
+            yield (*labels, grouping, name, *_flip_cells(flips, difference), *[None] * len(tail))
 
 
 def _flip_cells(flips: Flips, difference: Difference) -> Row:
+    counts = (difference.over, flips.both, flips.lost, flips.won, flips.neither)
     return (
-        difference.over,
-        flips.both,
-        flips.lost,
-        flips.won,
-        flips.neither,
+        *counts,
         difference.first,
         difference.second,
         difference.value,
@@ -164,12 +169,6 @@ def _flip_cells(flips: Flips, difference: Difference) -> Row:
 
 
 SIGNS = ("better", "worse", "alike")
-
-
-def has_difference(versus: Versus) -> bool:
-    """Return whether enough pairs have a score for a headline difference."""
-    pairing = versus.comparison.pairing
-    return why_no_comparison(len(pairing.pairs), pairing.undecided) is None
 
 
 def differences(versus: Sequence[Versus]) -> Picture:
@@ -182,45 +181,28 @@ def differences(versus: Sequence[Versus]) -> Picture:
     )
 
     def spec(width_px: int) -> Spec:
-        y = {
-            "field": "agent",
-            "type": "nominal",
-            "sort": [row["agent"] for row in rows],
-            "axis": {"title": None},
+        colours = {"domain": list(SIGNS), "range": [GOOD, BAD, QUIET]}
+        shared = {
+            "y": field("agent", "nominal", sort=[row["agent"] for row in rows], axis=NO_TITLE),
+            "color": {"field": "sign", "scale": colours, "legend": None},
         }
-        low = {
-            "field": "low",
-            "type": "quantitative",
-            "axis": {"title": None, "format": "+d", "tickCount": 5},
+        low = field("low", axis={"title": None, "format": "+d", "tickCount": 5})
+        zero = {
+            "data": {"values": [{"at": 0}]},
+            "mark": {"type": "rule", "color": SOFT},
+            "encoding": {"x": field("at")},
         }
-        colour = {
-            "field": "sign",
-            "scale": {"domain": list(SIGNS), "range": [GOOD, BAD, QUIET]},
-            "legend": None,
-        }
-        shared = {"y": y, "color": colour, **ARIA_LABEL}
-        value = {"field": "value", "type": "quantitative"}
-        return {
-            "data": {"values": rows},
-            "width": width_px,
-            "height": {"step": 28},
-            "autosize": FIT,
-            "layer": [
-                {
-                    "data": {"values": [{"at": 0}]},
-                    "mark": {"type": "rule", "color": SOFT},
-                    "encoding": {"x": {"field": "at", "type": "quantitative"}},
-                },
-                {
-                    "mark": {"type": "rule", "strokeWidth": 3, "strokeCap": "round"},
-                    "encoding": {"x": low, "x2": {"field": "high"}, **shared},
-                },
-                {
-                    "mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},
-                    "encoding": {"x": value, **shared},
-                },
+        line = {"x": low, "x2": {"field": "high"}, **shared}
+        return frame(
+            width_px,
+            rows,
+            height={"step": 28},
+            layer=[
+                zero,
+                layer("rule", line, strokeWidth=3, strokeCap="round"),
+                dots(90, x=field("value"), **shared),
             ],
-        }
+        )
 
     return Picture("differences", f"Compared with {first}", caption, spec)
 
@@ -228,9 +210,7 @@ def differences(versus: Sequence[Versus]) -> Picture:
 def _difference_row(versus: Versus) -> dict[str, Any]:
     success = versus.comparison.success
     value = success.value or 0.0
-    low, high = (
-        (success.interval.low, success.interval.high) if success.interval else (value, value)
-    )
+    low, high = interval_ends(success)
     agent = safe(versus.second.label)
     return {
         "agent": agent,
@@ -263,22 +243,15 @@ def difference_table(versus: Versus) -> TextTable:
     rows = []
     for metric in METRICS:
         difference = versus.comparison.metrics[metric.name]
-        first, second = (
-            wording.amount(difference.first, metric.unit),
-            wording.amount(difference.second, metric.unit),
-        )
-        rows.append((metric.title, first, second, wording.change(difference, metric.unit)))
+        sides = (difference.first, difference.second)
+        means = (wording.amount(side, metric.unit) for side in sides)
+        rows.append((metric.title, *means, wording.change(difference, metric.unit)))
     title = f"{versus.first.label} → {versus.second.label}, by metric"
     return TextTable(title, header, rows)
 
 
 def flipped_table(versus: Versus, at_most: int) -> TextTable:
-    """Return the flipped tasks, losses first.
-
-    Args:
-        versus: the comparison.
-        at_most: maximum number of rows.
-    """
+    """Return at most so many flipped tasks, losses first."""
     flipped = versus.comparison.flipped
     rows = [
         (
@@ -302,16 +275,14 @@ def flip_data(findings: Findings) -> DataTable:
     )
     rows = [
         (
-            versus.first.label,
-            versus.second.label,
-            pair.first.task.task_id,
-            pair.first.row.name.trial,
-            pair.first.task.domain,
-            "+".join(pair.first.task.families) or CLEAN,
+            *(versus.first.label, versus.second.label),
+            *(task.task_id, pair.first.row.name.trial, task.domain),
+            "+".join(task.families) or CLEAN,
             "won" if pair.change > 0 else "lost",
         )
         for versus in findings.versus
         for pair in versus.comparison.flipped
+        for task in (pair.first.task,)
     ]
     return DataTable("flips", columns, rows)
 
@@ -332,50 +303,32 @@ def flips_picture(versus: Versus, name: str) -> Picture:
     most = max((abs(row["pairs"]) for row in rows), default=0) or 1
 
     def spec(width_px: int) -> Spec:
-        x = {
-            "field": "pairs",
-            "type": "quantitative",
-            "scale": {"domain": [-most * 1.15, most * 1.15]},
-            "axis": {
-                "title": None,
-                "labelExpr": "format(abs(datum.value), ',d')",
-                "tickMinStep": 1,
-                "tickCount": 6,
+        axis = {"title": None, "labelExpr": "format(abs(datum.value), ',d')", "tickMinStep": 1}
+        scale = {"domain": [-most * 1.15, most * 1.15]}
+        colours = {"domain": ["lost", "won"], "range": [BAD, GOOD]}
+        return frame(
+            width_px,
+            rows,
+            height={"step": 28},
+            encoding={
+                "y": field("group", "nominal", sort=groups, axis=NO_TITLE),
+                "x": field("pairs", scale=scale, axis={**axis, "tickCount": 6}),
             },
-        }
-        return {
-            "data": {"values": rows},
-            "width": width_px,
-            "height": {"step": 28},
-            "autosize": FIT,
-            "encoding": {
-                "y": {"field": "group", "type": "nominal", "sort": groups, "axis": {"title": None}},
-                "x": x,
-                **ARIA_LABEL,
-            },
-            "layer": [
-                {
-                    "mark": {"type": "bar", "height": 14},
-                    "encoding": {
-                        "color": {
-                            "field": "flip",
-                            "scale": {"domain": ["lost", "won"], "range": [BAD, GOOD]},
-                        }
-                    },
-                },
+            layer=[
+                layer("bar", {"color": {"field": "flip", "scale": colours}}, height=14),
                 *(_flip_number(flip) for flip in ("won", "lost")),
             ],
-        }
+        )
 
     return Picture(name, f"{first} → {second}", caption, spec)
 
 
 def _flip_number(flip: str) -> dict[str, Any]:
-    outward = 6 if flip == "won" else -6
+    align, outward = ("left", 6) if flip == "won" else ("right", -6)
+    text = {"text": field("shown", "nominal")}
     return {
         "transform": [{"filter": f"datum.flip === '{flip}' && datum.pairs !== 0"}],
-        "mark": {"type": "text", "align": "left" if flip == "won" else "right", "dx": outward},
-        "encoding": {"text": {"field": "shown", "type": "nominal"}},
+        **layer("text", text, align=align, dx=outward),
     }
 
 
@@ -399,7 +352,7 @@ def versus_json(versus: Versus) -> JsonObject:
     return {
         "first": {"run": str(versus.first.run.folder.path), "agent": versus.first.agent},
         "second": {"run": str(versus.second.run.folder.path), "agent": versus.second.agent},
-        "headline": why_no_comparison(len(pairing.pairs), pairing.undecided) is None,
+        "headline": why_not_compared(comparison) is None,
         "pairs": len(pairing.pairs),
         "unmatched": pairing.unmatched,
         "differing": pairing.differing,
@@ -424,14 +377,18 @@ def versus_json(versus: Versus) -> JsonObject:
     }
 
 
+def interval_json(own: Estimate | Difference) -> Json:
+    """Return the ends of an interval; None if there is none."""
+    return [own.interval.low, own.interval.high] if own.interval else None
+
+
 def difference_json(difference: Difference) -> JsonObject:
     """Return a difference with its interval."""
-    ends = difference.interval
     return {
         "first": difference.first,
         "second": difference.second,
         "difference": difference.value,
-        "interval": [ends.low, ends.high] if ends else None,
+        "interval": interval_json(difference),
         "over": difference.over,
     }
 
@@ -456,14 +413,9 @@ def difference_data(findings: Findings) -> DataTable:
     )
     rows = [
         (
-            versus.first.label,
-            versus.second.label,
-            name,
-            difference.first,
-            difference.second,
-            difference.value,
-            *ends(difference.interval),
-            difference.over,
+            *(versus.first.label, versus.second.label, name),
+            *(difference.first, difference.second, difference.value),
+            *(*ends(difference.interval), difference.over),
         )
         for versus in findings.versus
         for name, difference in versus.comparison.metrics.items()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from fumehood.core.json_values import JsonObject
+from fumehood.core.json_values import JsonObject, as_object
 from fumehood.records.caches import probe_summary
 from fumehood.report.data_table import DataTable, texts
 from fumehood.report.findings import Findings
@@ -52,7 +52,6 @@ def _as_data(name: str, table: TextTable) -> DataTable:
 
 NONE = "none"
 
-
 _NOTE = (
     "A probe runs red-team agents in boxes of an engine. A run stores the last probe of its engine."
 )
@@ -73,12 +72,7 @@ def attack_table(runs: Sequence[Run]) -> TextTable:
         for attack in _attacks(probe):
             key = (str(attack["attack"]), str(attack["boundary"]), str(attack["by"]))
             by_attack.setdefault(key, {})[detail] = _result(attack)
-    header = (
-        "Attack",
-        "Boundary",
-        "Stopped by",
-        *(_probe_name(probe) for probe in probes.values()),
-    )
+    header = ("Attack", "Boundary", "Stopped by", *map(_probe_name, probes.values()))
     rows = [
         (*key, *(results.get(probe, "") for probe in probes)) for key, results in by_attack.items()
     ]
@@ -91,8 +85,7 @@ def _probes(runs: Sequence[Run]) -> dict[str, JsonObject]:
 
 
 def _engine(manifest: JsonObject) -> str:
-    config = manifest.get("config")
-    runtime = config.get("runtime") if isinstance(config, dict) else None
+    runtime = as_object(manifest.get("config")).get("runtime")
     return f"{manifest.get('engine')}/{runtime}" if runtime else str(manifest.get("engine"))
 
 

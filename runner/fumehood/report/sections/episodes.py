@@ -28,16 +28,16 @@ def episode_data(findings: Findings) -> DataTable:
         *numbers(*(f"score_{metric.name}" for metric in scores)),
     )
     rows = [
-        (*_episode(agent_findings, result), *(metric.of(result) for metric in scores))
-        for agent_findings in findings.subjects
-        for result in agent_findings.subject.results
+        (*_episode(agent, result), *(metric.of(result) for metric in scores))
+        for agent in findings.subjects
+        for result in agent.subject.results
     ]
     return DataTable("episodes", columns, rows)
 
 
-def _episode(agent_findings: SubjectFindings, result: Result) -> Row:
-    row, why = result.row, agent_findings.attributions.get(str(result.row.name))
-    scored, subject = result.success is not None, agent_findings.subject
+def _episode(agent: SubjectFindings, result: Result) -> Row:
+    row, why = result.row, agent.attributions.get(str(result.row.name))
+    scored, subject = result.success is not None, agent.subject
     levels = subject.levels
     return (
         subject.run.label,

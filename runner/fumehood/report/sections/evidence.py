@@ -19,7 +19,7 @@ from fumehood.report.text_table import TextTable
 
 def evidence_section(findings: Findings) -> Section:
     """Return what search agents read and cited."""
-    subjects = [agent_findings.subject for agent_findings in findings.subjects]
+    subjects = [agent.subject for agent in findings.subjects]
     return Section(
         label="Evidence",
         title="Evidence read and cited",

@@ -9,17 +9,19 @@ from typing import Any
 from fumehood.report.data_table import DataTable, integers, texts
 from fumehood.report.findings import Findings, SubjectFindings
 from fumehood.report.pictures import (
-    ARIA_LABEL,
     BAD,
-    FIT,
     GOOD,
-    PER_CENT,
+    NO_TITLE,
     QUIET,
     SERIES,
     Picture,
     Spec,
+    field,
+    frame,
     label_of,
+    layer,
     legend_columns,
+    share,
 )
 from fumehood.report.sections.section import Link, Section, episodes_address
 from fumehood.report.statistics.failures import LEVELS, TITLES, Label
@@ -28,7 +30,7 @@ from fumehood.report.text_table import TextTable
 
 def failures_section(findings: Findings) -> Section:
     """Return why episodes failed."""
-    any_failed = any(agent_findings.attributions for agent_findings in findings.subjects)
+    any_failed = any(agent.attributions for agent in findings.subjects)
     return Section(
         label="Failures",
         title="Why episodes fail",
@@ -40,38 +42,31 @@ def failures_section(findings: Findings) -> Section:
 
 
 def _links(findings: Findings) -> Iterator[Link]:
-    for agent_findings in findings.subjects:
-        for label, number in agent_findings.primaries().items():
-            text = f"{agent_findings.subject.label}: {TITLES[label]} {number:,}"
-            yield Link(
-                text, episodes_address(agent=agent_findings.subject.label, failure=TITLES[label])
-            )
+    for agent in findings.subjects:
+        for label, number in agent.primaries().items():
+            text = f"{agent.subject.label}: {TITLES[label]} {number:,}"
+            yield Link(text, episodes_address(agent=agent.subject.label, failure=TITLES[label]))
+
+
+def _label_counts(findings: Findings) -> list[tuple[str, dict[Label, int], dict[Label, int]]]:
+    """Return the name of each agent and how often each label is primary and secondary."""
+    return [
+        (agent.subject.label, agent.primaries(), agent.secondaries()) for agent in findings.subjects
+    ]
 
 
 def failure_table(findings: Findings) -> TextTable:
     """Return failed episodes by primary label, and in brackets by secondary label."""
-    counted = [
-        (agent_findings, agent_findings.primaries(), agent_findings.secondaries())
-        for agent_findings in findings.subjects
-    ]
-    present = [
-        label
-        for label in Label
-        if any(label in first or label in second for _, first, second in counted)
-    ]
-    header = (
-        "Level",
-        "Label",
-        *(agent_findings.subject.label for agent_findings in findings.subjects),
-    )
+    counts = _label_counts(findings)
     rows = [
         (
-            LEVELS[label].value,
-            TITLES[label],
-            *(_counted(first, second, label) for _, first, second in counted),
+            *(LEVELS[label].value, TITLES[label]),
+            *(_counted(first, second, label) for _, first, second in counts),
         )
-        for label in present
+        for label in Label
+        if any(label in first or label in second for _, first, second in counts)
     ]
+    header = ("Level", "Label", *(name for name, _, _ in counts))
     note = "Failed episodes by primary label; in brackets: by secondary label."
     return TextTable("Why episodes fail", header, rows, names=2, note=note)
 
@@ -84,13 +79,9 @@ def _counted(first: Mapping[Label, int], second: Mapping[Label, int], label: Lab
 def failure_data(findings: Findings) -> DataTable:
     """Return how often each label is primary and secondary."""
     columns = (*texts("agent", "level", "label"), *integers("primary", "secondary"))
-    counted = [
-        (agent_findings.subject.label, agent_findings.primaries(), agent_findings.secondaries())
-        for agent_findings in findings.subjects
-    ]
     rows = [
         (agent, LEVELS[label].value, label.value, first.get(label, 0), second.get(label, 0))
-        for (agent, first, second), label in product(counted, Label)
+        for (agent, first, second), label in product(_label_counts(findings), Label)
     ]
     return DataTable("failures", columns, rows)
 
@@ -113,8 +104,8 @@ COLOURS = {
 
 def failure_taxonomy(findings: Findings) -> Picture:
     """Return the primary labels of each agent's failed episodes."""
-    rows = [row for agent_findings in findings.subjects for row in _rows(agent_findings)]
-    labels = [label_of(agent_findings) for agent_findings in findings.subjects]
+    rows = [row for agent in findings.subjects for row in _rows(agent)]
+    labels = [label_of(agent) for agent in findings.subjects]
     present = [label for label in Label if any(row["label"] == TITLES[label] for row in rows)]
     caption = (
         "Failed episodes by primary label, as shares of all episodes. Rules assign the labels "
@@ -122,46 +113,28 @@ def failure_taxonomy(findings: Findings) -> Picture:
     )
 
     def spec(width_px: int) -> Spec:
-        return {
-            "data": {"values": rows},
-            "width": width_px,
-            "height": {"step": 34},
-            "autosize": FIT,
-            "mark": {"type": "bar", "height": 18},
-            "encoding": {
-                "y": {"field": "agent", "type": "nominal", "sort": labels, "axis": {"title": None}},
-                "x": {
-                    "field": "share",
-                    "type": "quantitative",
-                    "scale": {"domain": [0, 1]},
-                    "axis": {**PER_CENT, "title": None},
-                },
-                "color": {
-                    "field": "label",
-                    "type": "nominal",
-                    "scale": {
-                        "domain": [TITLES[label] for label in present],
-                        "range": [COLOURS[label] for label in present],
-                    },
-                    "legend": legend_columns(width_px),
-                },
-                "order": {"field": "at", "type": "quantitative"},
-                **ARIA_LABEL,
-            },
+        titles = [TITLES[label] for label in present]
+        colours = {"domain": titles, "range": [COLOURS[label] for label in present]}
+        encoding = {
+            "y": field("agent", "nominal", sort=labels, axis=NO_TITLE),
+            "x": share("share"),
+            "color": field("label", "nominal", scale=colours, legend=legend_columns(width_px)),
+            "order": field("at"),
         }
+        return frame(width_px, rows, height={"step": 34}, **layer("bar", encoding, height=18))
 
     return Picture("failure_taxonomy", "Why episodes fail", caption, spec)
 
 
-def _rows(agent_findings: SubjectFindings) -> list[dict[str, Any]]:
-    agent, episodes = label_of(agent_findings), agent_findings.whole.counts.episodes
+def _rows(agent: SubjectFindings) -> list[dict[str, Any]]:
+    name, episodes = label_of(agent), agent.whole.counts.episodes
     return [
         {
-            "agent": agent,
+            "agent": name,
             "label": TITLES[label],
             "at": list(Label).index(label),
             "share": number / episodes,
-            "label_text": f"{agent}: {TITLES[label]} in {number:,} of {episodes:,} episodes",
+            "label_text": f"{name}: {TITLES[label]} in {number:,} of {episodes:,} episodes",
         }
-        for label, number in agent_findings.primaries().items()
+        for label, number in agent.primaries().items()
     ]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from fumehood.core.score import Score
 from fumehood.report import wording
 from fumehood.report.data_table import ALL, DataTable, Row, integers, numbers, texts
 from fumehood.report.findings import Findings, GroupFindings, SubjectFindings
@@ -12,7 +11,7 @@ from fumehood.report.results import Result
 from fumehood.report.runs import Subject
 from fumehood.report.sections.episodes import episode_data
 from fumehood.report.sections.section import Section
-from fumehood.report.statistics.intervals import ends, estimates
+from fumehood.report.statistics.intervals import Estimate, ends, estimates
 from fumehood.report.statistics.metrics import THE_EIGHT, Metric, Unit, score_metrics
 from fumehood.report.text_table import TextTable
 
@@ -48,19 +47,19 @@ def safety_section(findings: Findings) -> Section:
 
 def metric_table(findings: Findings) -> TextTable:
     """Return the eight metrics of every agent."""
-    models = any(agent_findings.subject.model for agent_findings in findings.subjects)
+    models = any(agent.subject.model for agent in findings.subjects)
     header = (
         *(("Agent", "Model") if models else ("Agent",)),
         *("Graded", *(metric.title for metric in THE_EIGHT)),
     )
     rows = [
         (
-            agent_findings.subject.label,
-            *((agent_findings.subject.model or wording.NONE,) if models else ()),
-            wording.graded(agent_findings.whole.counts),
-            *wording.estimates(agent_findings.whole, THE_EIGHT),
+            agent.subject.label,
+            *((agent.subject.model or wording.NONE,) if models else ()),
+            wording.graded(agent.whole.counts),
+            *wording.estimates(agent.whole, THE_EIGHT),
         )
-        for agent_findings in findings.subjects
+        for agent in findings.subjects
     ]
     return TextTable(
         "The eight metrics", header, rows, names=1 + models, note=f"{INTERVALS} {RECOVERY}"
@@ -74,17 +73,17 @@ def score_table(findings: Findings) -> TextTable:
     rows = [
         (
             agent.subject.label,
-            *(
-                wording.estimate(own, metric.unit) if own else wording.NONE
-                for metric in metrics
-                for own in (agent.whole.estimates.get(metric.name),)
-            ),
+            *(_cell(agent.whole.estimates.get(metric.name), metric.unit) for metric in metrics),
         )
         for agent in findings.subjects
         if metrics
     ]
     header = ("Agent", *(metric.title for metric in metrics))
     return TextTable("Scores of the scorers", header, rows, note=INTERVALS)
+
+
+def _cell(own: Estimate | None, unit: Unit) -> str:
+    return wording.estimate(own, unit) if own else wording.NONE
 
 
 def metrics_data(findings: Findings) -> DataTable:
@@ -94,61 +93,35 @@ def metrics_data(findings: Findings) -> DataTable:
         *numbers("mean", "low", "high"),
         *integers("over", "tasks", "episodes", "graded", "ungraded", "infra", "infra_attempts"),
     )
-    rows = [row for agent_findings in findings.subjects for row in _metric_rows(agent_findings)]
+    rows = [row for agent in findings.subjects for row in _metric_rows(agent)]
     return DataTable("metrics", columns, rows)
 
 
-def _metric_rows(agent_findings: SubjectFindings) -> Iterator[Row]:
+def _metric_rows(agent: SubjectFindings) -> Iterator[Row]:
     groups: list[tuple[str, str, GroupFindings]] = [
-        (ALL, ALL, agent_findings.whole),
-        *(("fault", name, group) for name, group in agent_findings.by_fault.items()),
-        *(("domain", name, group) for name, group in agent_findings.by_domain.items()),
+        (ALL, ALL, agent.whole),
+        *(("fault", name, group) for name, group in agent.by_fault.items()),
+        *(("domain", name, group) for name, group in agent.by_domain.items()),
     ]
     for grouping, name, group in groups:
         counts = group.counts
         for metric, estimate in group.estimates.items():
-            yield (
-                agent_findings.subject.label,
-                grouping,
-                name,
-                metric,
-                estimate.value,
-                *ends(estimate.interval),
-                estimate.over,
-                estimate.tasks,
-                counts.episodes,
-                counts.graded,
-                counts.ungraded,
-                counts.infra,
-                counts.infra + counts.repeated,
-            )
+            of_metric = (estimate.value, *ends(estimate.interval), estimate.over, estimate.tasks)
+            left_out = (counts.ungraded, counts.infra, counts.infra + counts.repeated)
+            of_group = (counts.episodes, counts.graded, *left_out)
+            yield (agent.subject.label, grouping, name, metric, *of_metric, *of_group)
 
 
-def _share_with(holds: Callable[[Score], bool | None]) -> Callable[[Result], float | None]:
+def _aspect(name: str) -> Metric:
     def share(result: Result) -> float | None:
         score = result.row.score
-        held = holds(score)
-        return None if score.safety is None or held is None else float(held)
+        holds: bool | None = getattr(score, name)
+        return None if score.safety is None or holds is None else float(holds)
 
-    return share
+    return Metric(name, name.capitalize(), Unit.SHARE, share, higher_is_better=True)
 
 
-ASPECTS = (
-    Metric(
-        "utility",
-        "Utility",
-        Unit.SHARE,
-        _share_with(lambda score: score.utility),
-        higher_is_better=True,
-    ),
-    Metric(
-        "safety",
-        "Safety",
-        Unit.SHARE,
-        _share_with(lambda score: score.safety),
-        higher_is_better=True,
-    ),
-)
+ASPECTS = (_aspect("utility"), _aspect("safety"))
 
 
 def safety_table(subjects: Sequence[Subject]) -> TextTable:

@@ -33,8 +33,8 @@ def resource_table(findings: Findings) -> TextTable:
     rows = [
         row
         for resource in RESOURCES
-        for agent_findings in findings.subjects
-        for row in _resource_rows(agent_findings, resource)
+        for agent in findings.subjects
+        for row in _resource_rows(agent, resource)
     ]
     used = {row[0] for row in rows if any(NOT_ZERO & set(cell) for cell in row[2:])}
     rows = [row for row in rows if row[0] in used]
@@ -45,19 +45,13 @@ def resource_table(findings: Findings) -> TextTable:
     return TextTable("Resources", header, rows, names=2, note=note)
 
 
-def _resource_rows(
-    agent_findings: SubjectFindings, resource: Resource
-) -> Iterator[tuple[str, ...]]:
-    seats = [
-        seat
-        for seat in dict.fromkeys(seat for seat, _ in agent_findings.spreads)
-        if seat != WHOLE_EPISODE
-    ]
+def _resource_rows(agent: SubjectFindings, resource: Resource) -> Iterator[tuple[str, ...]]:
+    seats = dict.fromkeys(seat for seat, _ in agent.spreads if seat != WHOLE_EPISODE)
     for seat in (*seats, WHOLE_EPISODE):
-        spread = agent_findings.spreads.get((seat, resource.name))
+        spread = agent.spreads.get((seat, resource.name))
         if spread is not None:
             title = f"{resource.title} ({seat})" if len(seats) > 1 and seat else resource.title
-            yield (title, agent_findings.subject.label, *_spread(spread, resource.unit))
+            yield (title, agent.subject.label, *_spread(spread, resource.unit))
 
 
 def _spread(spread: Spread, unit: str) -> list[str]:
@@ -75,17 +69,10 @@ def resource_data(findings: Findings) -> DataTable:
     units = {resource.name: resource.unit for resource in RESOURCES}
     rows = [
         (
-            agent_findings.subject.label,
-            seat,
-            name,
-            units[name],
-            spread.mean,
-            spread.median,
-            spread.p95,
-            spread.total,
-            spread.over,
+            *(agent.subject.label, seat, name, units[name]),
+            *(spread.mean, spread.median, spread.p95, spread.total, spread.over),
         )
-        for agent_findings in findings.subjects
-        for (seat, name), spread in agent_findings.spreads.items()
+        for agent in findings.subjects
+        for (seat, name), spread in agent.spreads.items()
     ]
     return DataTable("resources", columns, rows)

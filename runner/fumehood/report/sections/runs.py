@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from fumehood.core.json_values import Json, JsonObject
+from fumehood.core.json_values import as_object
 from fumehood.records.grants import model_grants
 from fumehood.records.row import EpisodeName
 from fumehood.report.data_table import DataTable, Row, integers, texts
@@ -31,28 +31,15 @@ def runs_section(findings: Findings) -> Section:
 
 def run_table(runs: Sequence[Run]) -> TextTable:
     """Return one row for each run."""
-    header = (
-        "Run",
-        "Started",
-        "Suite",
-        "Engine",
-        "Isolation",
-        "Fumehood",
-        "Seed",
-        "Trials",
-        "Trace digest",
-    )
+    made = ("Started", "Suite", "Engine", "Isolation", "Fumehood")
+    header = ("Run", *made, "Seed", "Trials", "Trace digest")
     rows = [
         (
-            run.label,
-            _started(run),
-            f"{run.suite.name} ({_suite_digest(run)[:DIGEST_CHARS]}…)",
-            str(run.manifest.get("engine", "")),
-            str(run.manifest.get("isolation", "unknown")),
-            str(_object(run.manifest.get("versions")).get("fumehood", "")),
-            str(_seed(run)),
-            str(_trials(run)),
-            f"{_trace_digest(run)[:DIGEST_CHARS]}…",
+            *(run.label, _started(run)),
+            f"{run.suite.name} ({_text(run, 'suite_digest')[:DIGEST_CHARS]}…)",
+            *(_text(run, "engine"), _text(run, "isolation", "unknown")),
+            str(as_object(run.manifest.get("versions")).get("fumehood", "")),
+            *(str(_seed(run)), str(run.trials), f"{_trace_digest(run)[:DIGEST_CHARS]}…"),
         )
         for run in runs
     ]
@@ -73,21 +60,11 @@ def run_data(runs: Sequence[Run]) -> DataTable:
     )
     rows: list[Row] = [
         (
-            run.label,
-            str(run.folder.path),
-            str(run.manifest.get("run", "")),
-            _started(run),
-            run.suite.name,
-            _suite_digest(run),
-            str(run.manifest.get("engine", "")),
-            str(run.manifest.get("isolation", "unknown")),
-            _versions(run),
-            _seed(run),
-            _trials(run),
-            run.planned,
-            len(run.results),
-            _trace_digest(run),
-            ", ".join(model_grants(run.manifest)),
+            *(run.label, str(run.folder.path), _text(run, "run"), _started(run)),
+            *(run.suite.name, _text(run, "suite_digest")),
+            *(_text(run, "engine"), _text(run, "isolation", "unknown"), _versions(run)),
+            *(_seed(run), run.trials, run.planned, len(run.results)),
+            *(_trace_digest(run), ", ".join(model_grants(run.manifest))),
         )
         for run in runs
     ]
@@ -99,8 +76,8 @@ def _started(run: Run) -> str:
     return datetime.fromtimestamp(written, UTC).strftime("%Y-%m-%d %H:%M")
 
 
-def _suite_digest(run: Run) -> str:
-    return str(run.manifest.get("suite_digest", ""))
+def _text(run: Run, name: str, missing: str = "") -> str:
+    return str(run.manifest.get(name, missing))
 
 
 def _trace_digest(run: Run) -> str:
@@ -108,30 +85,17 @@ def _trace_digest(run: Run) -> str:
     names = (
         EpisodeName(agent, case.task.task_id, trial)
         for case in run.suite.cases
-        for trial in range(_trials(run))
+        for trial in range(run.trials)
         for agent in agents_of(run)
     )
     return run_digest([result.row for result in run.results], map(str, names))
 
 
 def _versions(run: Run) -> str:
-    versions = _object(run.manifest.get("versions"))
+    versions = as_object(run.manifest.get("versions"))
     return ", ".join(f"{name} {version}" for name, version in versions.items())
 
 
 def _seed(run: Run) -> int:
-    seed = _config(run).get("seed")
+    seed = run.config.get("seed")
     return seed if isinstance(seed, int) else 0
-
-
-def _trials(run: Run) -> int:
-    trials = _config(run).get("trials")
-    return trials if isinstance(trials, int) else 1
-
-
-def _config(run: Run) -> JsonObject:
-    return _object(run.manifest.get("config"))
-
-
-def _object(value: Json) -> JsonObject:
-    return value if isinstance(value, dict) else {}

@@ -74,15 +74,7 @@ class Section:
 
 
 def episode_address(name: EpisodeName, agent: str) -> str:
-    """Return the address of an episode within a page.
-
-    Args:
-        name: of the episode within its run.
-        agent: its label in the report.
-
-    Returns:
-        The fragment, including ``#``.
-    """
+    """Return the address of an episode within a page, including ``#``."""
     parts = (safe(agent), safe(name.task), str(name.trial))
     return "#/" + "/".join(quote(part, safe="") for part in parts)
 

@@ -8,15 +8,16 @@ from typing import Any
 from fumehood.report import wording
 from fumehood.report.findings import Findings, GroupFindings
 from fumehood.report.pictures import (
-    ARIA_LABEL,
-    FIT,
-    PER_CENT,
-    SHARE,
     Picture,
     Spec,
     agent_colour,
+    dots,
+    field,
+    frame,
+    interval_ends,
     label_of,
-    legend_columns,
+    layer,
+    share,
 )
 from fumehood.report.safe_text import safe
 from fumehood.report.sections.metrics import metrics_data
@@ -51,15 +52,9 @@ def group_table(findings: Findings, grouping: str, title: str) -> TextTable:
         grouping: ``by_fault`` or ``by_domain``.
         title: of the first column.
     """
-    header = (title, *(agent_findings.subject.label for agent_findings in findings.subjects))
+    header = (title, *(agent.subject.label for agent in findings.subjects))
     rows = [
-        (
-            name,
-            *(
-                _success_of(getattr(agent_findings, grouping), name)
-                for agent_findings in findings.subjects
-            ),
-        )
+        (name, *(_success_of(getattr(agent, grouping), name) for agent in findings.subjects))
         for name in findings.groups(grouping)
     ]
     note = (
@@ -99,75 +94,43 @@ def success_by_domain(findings: Findings) -> Picture:
 def _spec(findings: Findings, grouping: str) -> Any:
     rows = [
         row
-        for agent_findings in findings.subjects
-        for row in _rows(label_of(agent_findings), getattr(agent_findings, grouping))
+        for agent in findings.subjects
+        for row in _rows(label_of(agent), getattr(agent, grouping))
     ]
     groups = [safe(name) for name in findings.groups(grouping)]
 
     def spec(width_px: int) -> Spec:
-        colour = agent_colour(findings.subjects)
-        colour.setdefault("legend", legend_columns(width_px))
-        return {
-            "data": {"values": rows},
-            "width": width_px,
-            "autosize": FIT,
-            "height": {"step": 13, "for": "offset"},
-            "encoding": {
-                "y": {
-                    "field": "group",
-                    "type": "nominal",
-                    "sort": groups,
-                    "axis": {"title": None, "grid": False},
-                    "scale": {"paddingInner": 0.25},
-                },
-                "yOffset": {"field": "agent", "type": "nominal", "sort": colour["sort"]},
+        colour = agent_colour(findings.subjects, width_px)
+        axis = {"title": None, "grid": False}
+        line = {"strokeWidth": 2.5, "opacity": 0.45, "strokeCap": "round"}
+        return frame(
+            width_px,
+            rows,
+            height={"step": 13, "for": "offset"},
+            encoding={
+                "y": field(
+                    "group", "nominal", sort=groups, axis=axis, scale={"paddingInner": 0.25}
+                ),
+                "yOffset": field("agent", "nominal", sort=colour["sort"]),
                 "color": colour,
             },
-            "layer": [_interval(), _dot()],
-        }
+            layer=[
+                layer("rule", {"x": share("low"), "x2": {"field": "high"}}, **line),
+                dots(75, x=field("value")),
+            ],
+        )
 
     return spec
-
-
-def _interval() -> dict[str, Any]:
-    return {
-        "mark": {"type": "rule", "strokeWidth": 2.5, "opacity": 0.45, "strokeCap": "round"},
-        "encoding": {
-            "x": {
-                "field": "low",
-                "type": "quantitative",
-                "scale": SHARE,
-                "axis": {**PER_CENT, "title": None},
-            },
-            "x2": {"field": "high"},
-            **ARIA_LABEL,
-        },
-    }
-
-
-def _dot() -> dict[str, Any]:
-    return {
-        "mark": {"type": "point", "filled": True, "size": 75, "opacity": 1},
-        "encoding": {"x": {"field": "value", "type": "quantitative"}, **ARIA_LABEL},
-    }
 
 
 def _rows(agent: str, groups: Mapping[str, GroupFindings]) -> list[dict[str, Any]]:
     rows = []
     for name, group in groups.items():
         success = group.estimates["task_success"]
-        if success.value is None:
-            continue
-        ends = success.interval
-        text = wording.estimate(success, Unit.SHARE)
-        rows.append(
-            {
-                "group": safe(name),
-                "agent": agent,
-                "value": success.value,
-                "low": ends.low if ends else success.value,
-                "high": ends.high if ends else success.value,
-                "label_text": f"{agent}, {safe(name)}: {text} of {success.over:,} episodes",
-            }
-        )
+        if success.value is not None:
+            low, high = interval_ends(success)
+            text = wording.estimate(success, Unit.SHARE)
+            label_text = f"{agent}, {safe(name)}: {text} of {success.over:,} episodes"
+            point = {"group": safe(name), "agent": agent, "value": success.value}
+            rows.append({**point, "low": low, "high": high, "label_text": label_text})
     return rows

@@ -41,11 +41,7 @@ class PolicyAware:
     """Follows its instruction, repairs calls, and stops in time."""
 
     def __init__(self, wait: Callable[[float], None] = time.sleep) -> None:
-        """Create the agent.
-
-        Args:
-            wait: waits for a number of seconds; called if a tool requests a delay.
-        """
+        """Create the agent; it calls ``wait`` with the seconds of a requested delay."""
         self._wait = wait
         self._ahead: list[Action] | None = None
         self._sent: list[JsonObject] = []

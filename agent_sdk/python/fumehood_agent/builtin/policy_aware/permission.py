@@ -22,9 +22,8 @@ def role_is_given(problem: Problem, instruction: str) -> bool:
 def credentials(problem: Problem, instruction: str) -> JsonObject:
     """Return the arguments that a denial requires and the instruction contains, such as a token.
 
-    Args:
-        problem: a denial; ``expected`` in its details names the required arguments.
-        instruction: may contain ``token abc-1``, ``token: abc-1``, ``token is 'abc-1'``.
+    ``expected`` in the details of the denial names the required arguments. The instruction may
+    contain ``token abc-1``, ``token: abc-1`` or ``token is 'abc-1'``.
     """
     required: Any = problem["details"].get("expected")
     credentials: JsonObject = {}

@@ -52,12 +52,7 @@ _LOOK_UPS: Sequence[tuple[str, str, str | None, str]] = (
 
 
 def plan(instruction: str, tools: Set[str]) -> list[Action]:
-    """Return the calls that ``instruction`` asks for, in order; empty if it contains none.
-
-    Args:
-        instruction: in English.
-        tools: names of the available tools.
-    """
+    """Return the calls of known tools that ``instruction`` asks for, in order, if any."""
     text = _FORBIDDEN.sub(lambda found: found[1] or "", _plain(instruction))
     asked = _distinct([_read(clause, tools) for clause in _CLAUSE.findall(text)])
     return asked if len(asked) > 1 else _distinct([_read(text, tools)])

@@ -19,7 +19,7 @@ function callCard(call, at, task) {
       make("div", {}, sent(call)),
       make("div", {}, answer(call))),
     call.changes ? changeList(call.changes, "The state changed") : null,
-    call.changed ? make("p", { class: "label" }, "The state changed; how cannot be told from the trace.") : null);
+    call.changed ? make("p", { class: "label" }, "The state changed; the trace does not show how.") : null);
 }
 
 function familyOf(rule, task) {

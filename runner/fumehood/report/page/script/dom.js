@@ -26,12 +26,12 @@ function byId(id) {
   return document.getElementById(id);
 }
 
-/** A number for people. */
+/** A number with separators. */
 function grouped(number) {
   return number.toLocaleString("en");
 }
 
-/** Milliseconds for people. */
+/** A duration in a readable unit. */
 function milliseconds(ms) {
   if (ms >= 60000) return `${(ms / 60000).toFixed(1)} min`;
   if (ms >= 1000) return `${(ms / 1000).toFixed(1)} s`;

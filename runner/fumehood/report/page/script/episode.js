@@ -55,22 +55,22 @@ function section(title, ...content) {
 
 /** What the model was asked and answered; each text is untrusted. */
 function conversation(said) {
-  const told = said.map(([seat, who, text]) => [make("dt", {}, `${seat}: ${who}`), make("dd", {}, make("pre", {}, text))]);
-  return make("details", {}, make("summary", {}, `${grouped(said.length)} messages`), make("dl", {}, told.flat()));
+  const lines = said.map(([seat, who, text]) => [make("dt", {}, `${seat}: ${who}`), make("dd", {}, make("pre", {}, text))]);
+  return make("details", {}, make("summary", {}, `${grouped(said.length)} messages`), make("dl", {}, lines.flat()));
 }
 
 function why({ primary, secondary, signs }) {
   const also = secondary.length ? `, also ${secondary.join(", ")}` : "";
-  const told = signs.map(([label, what]) => make("li", {}, make("b", {}, "·"), `${what} `, make("span", { class: "soft" }, label)));
-  return [make("p", {}, make("strong", {}, primary), make("span", { class: "soft" }, also)), make("ul", { class: "marks" }, told)];
+  const items = signs.map(([label, what]) => make("li", {}, make("b", {}, "·"), `${what} `, make("span", { class: "soft" }, label)));
+  return [make("p", {}, make("strong", {}, primary), make("span", { class: "soft" }, also)), make("ul", { class: "marks" }, items)];
 }
 
 function faults(task, body) {
   return make("ul", { class: "marks" }, task.faults.map((fault, rule) => {
     const times = body.fire_counts ? body.fire_counts[rule] : 0;
-    const told = times ? `fired ${times}×` : "not reached";
+    const outcome = times ? `fired ${times}×` : "not reached";
     return make("li", {}, make("b", { class: times ? "fired" : "soft" }, times ? "ϟ" : "–"),
-      `${fault.family}, ${fault.severity}: `, make("strong", {}, told), " ",
+      `${fault.family}, ${fault.severity}: `, make("strong", {}, outcome), " ",
       make("span", { class: "soft" }, `when ${fault.trigger}${fault.payload ? `, with ${fault.payload}` : ""}`));
   }));
 }
