@@ -30,7 +30,7 @@ def load_agent(
         name: ``builtin:NAME`` or ``module:Class``.
         calls_file: JSON file with the calls; its content is the argument of the class.
         model: for scaffolds; other agents ignore it.
-        arguments: keyword arguments of the class of another agent.
+        arguments: further keyword arguments of the class.
         model_settings: JSON object with the settings of the model that are not defaults.
 
     Raises:
@@ -41,7 +41,7 @@ def load_agent(
     if name.removeprefix(_PREFIX) in WITH_MODEL:
         if model is None:
             raise UsageError(f"{name} needs a model; set it with --model")
-        return cls(_chat_model(model, model_settings))
+        return cls(_chat_model(model, model_settings), **arguments)
     needs_calls = name.removeprefix(_PREFIX) in REPLAYING
     if needs_calls and calls_file is None:
         raise UsageError(f"{name} replays a list of calls; set its file with --calls")

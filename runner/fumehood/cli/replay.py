@@ -143,7 +143,9 @@ def _offline(planned: PlannedEpisode) -> PlannedEpisode:
 def _spec(planned: PlannedEpisode, config: RunConfig) -> EpisodeSpec:
     """Return the episode as the run started it."""
     spec = planned.to_spec(round(config.wall_time_s * 1000))
-    return bounded(spec, config.models) if config.models is not None else spec
+    if config.models is None:
+        return spec
+    return bounded(spec, config.models, has_team=config.team is not None)
 
 
 def _report(

@@ -62,12 +62,8 @@ def _with_workers(case: Case, names: Sequence[str]) -> Case:
             "remove `team`, or select other tasks with `tasks`"
         )
     seat = task.seats[0]
-    share = _share(seat.budget, len(names) + 1)
-    head = replace(
-        seat,
-        instruction=seat.instruction + _order(names),
-        budget=_remainder(seat.budget, share, len(names)),
-    )
+    of_head, share = divided(seat.budget, len(names))
+    head = replace(seat, instruction=seat.instruction + _order(names), budget=of_head)
     workers = (
         SeatSpec(
             name=name,
@@ -80,7 +76,7 @@ def _with_workers(case: Case, names: Sequence[str]) -> Case:
     seats = (head, *workers)
     conversation = ConversationSpec("supervisor", {"head": seat.name})
     changed: Task = replace(task, seats=seats, conversation=conversation)
-    return Case(changed, replace(case.gold, oracle=_divided(case.gold.oracle, names, share)))
+    return Case(changed, replace(case.gold, oracle=_divided_moves(case.gold.oracle, names, share)))
 
 
 def _order(workers: Sequence[str]) -> str:
@@ -95,20 +91,15 @@ def _divisible(budget: Budget) -> Mapping[BudgetKind, int]:
     }
 
 
-def _share(budget: Budget, seats: int) -> Budget:
-    limits = {kind.value: limit // seats for kind, limit in _divisible(budget).items()}
-    return budget.with_limits(**limits)
+def divided(budget: Budget, workers: int) -> tuple[Budget, Budget]:
+    """Return the budget of a supervisor, and that of each of its workers."""
+    limits = {kind.value: limit for kind, limit in _divisible(budget).items()}
+    shares = {kind: limit // (workers + 1) for kind, limit in limits.items()}
+    rest = {kind: limit - workers * shares[kind] for kind, limit in limits.items()}
+    return budget.with_limits(**rest), budget.with_limits(**shares)
 
 
-def _remainder(budget: Budget, share: Budget, workers: int) -> Budget:
-    limits = {
-        kind.value: limit - workers * (share[kind] or 0)
-        for kind, limit in _divisible(budget).items()
-    }
-    return budget.with_limits(**limits)
-
-
-def _divided(
+def _divided_moves(
     moves: Sequence[Mapping[str, Json]] | None, names: Sequence[str], share: Budget
 ) -> tuple[Mapping[str, Json], ...] | None:
     """Return the oracle's moves: workers make its calls, and the head makes the other moves.

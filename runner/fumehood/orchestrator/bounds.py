@@ -55,7 +55,8 @@ def bounds_of(setup: RunSetup) -> Bounds:
     for planned in setup.episodes:
         spec = planned.to_spec(0)
         if setup.config.models is not None:
-            spec = bounded(spec, setup.config.models)
+            has_team = setup.config.team is not None
+            spec = bounded(spec, setup.config.models, has_team=has_team)
         tested = setup.participants.tested(planned.agent)
         others = setup.participants.counterparts(planned.case.task, tested)
         seats = (_of_seat(setup, seat, others.get(seat.name, tested)) for seat in spec.seats)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import Json
-from fumehood.core.task import SCRIPT
+from fumehood.core.task import SCRIPT, Task
 from fumehood.engines.engine import AgentSource, Engine, Image, Isolation, Limits, Mount
 from fumehood.orchestrator.agents import ORACLE, NamedAgent, Participants, is_builtin, is_scaffold
 from fumehood.orchestrator.config import BoxLimits, ModelsConfig
@@ -17,6 +17,7 @@ from fumehood.orchestrator.episode_runner import BoxPlan, InlinePlan
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.records.row import file_name
 from fumehood.wire.ports import InlineAgent
+from fumehood_agent.scaffolds.table import LEADERS
 
 CALLS_INSIDE = "/agent-data/calls.json"
 """Path in the box of the list of calls that an agent replays."""
@@ -84,6 +85,9 @@ class BoxPlans:
             model = str(agent.model)
             changed = self._models.parameters_of(model).changed() if self._models else {}
             further = ("--model-settings", json.dumps(changed)) if changed else ()
+            members = _members(planned.case.task, seat) if agent.source.name in LEADERS else []
+            if members:
+                further = (*further, "--arguments", json.dumps({"members": members}))
             return replace(plan, arguments=("--model", model, *further))
         if _replays(agent):
             name = f"{seat}.{agent.source.name}"
@@ -130,6 +134,19 @@ def _moves_of(seat: str, first: str, moves: Iterable[Mapping[str, Json]]) -> lis
     """Return the moves of one seat; moves without a seat belong to the first seat."""
     own_moves = (dict(move) for move in moves if move.get("seat", first) == seat)
     return [{key: value for key, value in move.items() if key != "seat"} for move in own_moves]
+
+
+def _members(task: Task, seat: str) -> list[str]:
+    """Return the seats to which a seat gives orders."""
+    settings = task.conversation.settings if task.conversation else {}
+    if settings.get("head") == seat:
+        return [other.name for other in task.seats if other.name != seat]
+    parents = settings.get("parents")
+    return [
+        name
+        for name, above in (parents.items() if isinstance(parents, dict) else ())
+        if above == seat
+    ]
 
 
 def _engine_limits(limits: BoxLimits) -> Limits:

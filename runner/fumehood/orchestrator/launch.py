@@ -277,7 +277,10 @@ def _execute(
     config, engine = setup.config, ready.chosen.engine
     done = len(setup.episodes) - len(to_run)
     progress.on_start(folder.path, ready.chosen.reason, len(to_run), done)
-    models = ModelRun(config.models, folder.path, _secrets(setup, ready)) if config.models else None
+    models = None
+    if config.models is not None:
+        secret, has_team = _secrets(setup, ready), config.team is not None
+        models = ModelRun(config.models, folder.path, secret, has_team=has_team)
     labels = owner_labels(str(folder.manifest()["run"]))
     with ExitStack() as stack:
         calls_folder = stack.enter_context(owned_folder(labels))

@@ -17,6 +17,7 @@ from fumehood.core.encryption import ENCRYPTED, MARK, encrypt
 from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
 from fumehood.core.errors import InfraError, InputError
 from fumehood.core.ledger import Budget
+from fumehood.core.teams import divided
 from fumehood.core.trace import ModelExchange
 from fumehood.gateway.settings import GatewaySettings, ModelsMode, Price, Provider
 from fumehood.orchestrator.agents import Participants
@@ -35,14 +36,23 @@ class ModelRun:
     Safe to use from several threads.
     """
 
-    def __init__(self, config: ModelsConfig, run_folder: Path, secrets: Collection[str]) -> None:
+    def __init__(
+        self,
+        config: ModelsConfig,
+        run_folder: Path,
+        secrets: Collection[str],
+        *,
+        has_team: bool = False,
+    ) -> None:
         """Create it.
 
         Args:
             config: section ``models`` of the configuration.
             run_folder: stores requests and responses, unless another cassette is recorded.
             secrets: replaced before anything is stored.
+            has_team: whether the seats of an episode share its model budget.
         """
+        self._has_team = has_team
         self._config = config
         own = run_folder / "cassette"
         self._source = Cassette(config.cassette or own)
@@ -53,7 +63,7 @@ class ModelRun:
 
     def bounded(self, spec: EpisodeSpec) -> EpisodeSpec:
         """Return the episode with the run's model budget for seats whose task sets none."""
-        return bounded(spec, self._config)
+        return bounded(spec, self._config, has_team=self._has_team)
 
     def recorded(self, spec: EpisodeSpec) -> Sequence[ModelExchange]:
         """Return the exchanges to replay for an episode; none unless the mode is ``replay``."""
@@ -139,15 +149,24 @@ def check_scaffolds(
             )
 
 
-def bounded(spec: EpisodeSpec, config: ModelsConfig) -> EpisodeSpec:
-    """Return the episode with the run's model budget for seats whose task sets none."""
-    return replace(spec, seats=tuple(_bounded(seat, config) for seat in spec.seats))
+def bounded(spec: EpisodeSpec, config: ModelsConfig, *, has_team: bool) -> EpisodeSpec:
+    """Return the episode with the run's model budget for seats whose task sets none.
 
-
-def _bounded(seat: SeatSpec, config: ModelsConfig) -> SeatSpec:
+    Args:
+        spec: the episode.
+        config: section ``models`` of the configuration.
+        has_team: whether the seats share the budget, as they share that of the task.
+    """
     limits = config.budget
     microusd = None if limits.usd is None else round(limits.usd * MICROUSD_PER_USD)
     of_run = Budget(model_calls=limits.calls, model_tokens=limits.tokens, model_microusd=microusd)
+    first, *others = spec.seats
+    of_first, of_other = divided(of_run, len(others)) if has_team else (of_run, of_run)
+    seats = (_bounded(first, of_first), *(_bounded(seat, of_other) for seat in others))
+    return replace(spec, seats=seats)
+
+
+def _bounded(seat: SeatSpec, of_run: Budget) -> SeatSpec:
     return replace(seat, budget=of_run.with_limits(**seat.budget.to_json()))
 
 

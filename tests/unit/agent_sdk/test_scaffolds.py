@@ -107,6 +107,38 @@ def test_earlier_messages_are_kept_in_later_turns() -> None:
     assert words[-2:] == ["It is 8.", "And again."]
 
 
+class TeamShop(Shop):
+    """A shop whose seat leads a team; each member repeats its order."""
+
+    def submit(self, answer: str = "") -> bool:
+        if not answer.startswith("@"):
+            return super().submit(answer)
+        member, _, order = answer[1:].partition(": ")
+        tools = (*self.task.tools, Tool("ask_b", {"type": "object"}))
+        self.task = Task(f"{member}: I did {order}", tools, Remaining(), turn=self.task.turn + 1)
+        return True
+
+
+def test_each_member_of_a_team_is_a_tool_whose_result_is_its_answer() -> None:
+    orders = [("ask_a", '{"order": "this"}'), ("double", '{"n": 4}'), ("ask_a", '{"order": " "}')]
+    model, shop = Speaker(orders, [("ask_b_", '{"order": "that"}')], "Done."), TeamShop()
+    load_class("builtin:lead")(model, members=["a", "b"]).run(shop)
+    assert shop.end == ("submit", "Done.")
+    assert shop.made == [{"n": 4}]
+    results = [
+        [message["content"] for message in messages if message["role"] == "tool"]
+        for messages in model.heard[1:]
+    ]
+    assert results[0] == ["a: I did this", '{"n": 8}', "The order must not be empty."]
+    assert results[1][3:] == ["b: I did that"]
+
+
+def test_the_work_of_a_leader_ends_with_its_conversation() -> None:
+    model, shop = Speaker([("ask_a", '{"order": "this"}')]), Shop()
+    load_class("builtin:lead")(model, members=["a"]).run(shop)
+    assert shop.end == ("submit", "@a: this")
+
+
 @pytest.mark.parametrize("wrong", ["{", "[]", '"n"'])
 def test_invalid_arguments_are_answered_and_not_sent(wrong: str) -> None:
     model = Speaker([("double", wrong)], "Enough.")

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fumehood.benchmarks.registry import load_suite
+from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.errors import InputError
+from fumehood.core.ledger import Budget, BudgetKind
 from fumehood.gateway.settings import settings_from_line, settings_to_line
 from fumehood.orchestrator.agents import Participants
 from fumehood.orchestrator.config import ModelParameters, ModelsConfig, run_config
-from fumehood.orchestrator.models import check_scaffolds, gateway_settings
+from fumehood.orchestrator.models import bounded, check_scaffolds, gateway_settings
 from fumehood_agent.scaffolds.settings import ModelSettings
+from tests.parts.specs import episode_spec
 
 CHAT = "/v1/chat/completions"
 PROVIDER = {"name": "p", "address": "http://localhost:8000", "models": ["m-*"]}
@@ -141,3 +144,15 @@ def test_a_parameter_that_has_no_effect_is_an_error(parameters: dict[str, Any]) 
     settings = {"suite": "s", "agents": ["a"], "models": {"parameters": {"m": parameters}}}
     with pytest.raises(InputError, match=r"models\.parameters\.m"):
         run_config(settings)
+
+
+@pytest.mark.parametrize(("has_team", "calls"), [(True, [4, 3, 3]), (False, [10, 10, 10])])
+def test_the_seats_of_a_team_share_the_model_budget_of_one_agent(
+    has_team: bool, calls: list[int]
+) -> None:
+    config = ModelsConfig.model_validate({"budget": {"calls": 10}})
+    seats = tuple(
+        SeatSpec(name=name, instruction="", budget=Budget()) for name in ("head", "one", "two")
+    )
+    spec = bounded(replace(episode_spec(), seats=seats), config, has_team=has_team)
+    assert [seat.budget[BudgetKind.MODEL_CALLS] for seat in spec.seats] == calls

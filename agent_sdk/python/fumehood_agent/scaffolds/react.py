@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from fumehood_agent.scaffolds.chat_model import Model, tool_schema
 from fumehood_agent.scaffolds.context import Context
 from fumehood_agent.scaffolds.dialects import ModelReply
@@ -34,7 +36,7 @@ class React(Scaffold):
         return self._context(*opening(prompt(self.PROMPT), seat.task.instruction))
 
     def _act(self, seat: ModelSeat, context: Context) -> None:
-        tools = [tool_schema(tool) for tool in (*seat.task.tools, *self.OWN_TOOLS)]
+        tools = [tool_schema(tool) for tool in (*seat.task.tools, *self._own_tools(seat))]
         for reply in self._replies(seat, context, tools):
             if not reply.calls:
                 context.add_turn(reply.message)
@@ -49,13 +51,21 @@ class React(Scaffold):
             else:
                 self.usable()
 
+    def _own_tools(self, seat: ModelSeat) -> Iterable[Tool]:
+        """Return the tools in addition to those of the seat."""
+        return self.OWN_TOOLS
+
+    def _call(self, seat: ModelSeat, name: str, arguments_text: str) -> tuple[str, bool]:
+        """Execute a call; see :func:`carry_out`."""
+        return carry_out(seat, name, arguments_text)
+
     def _carry_out(
         self, seat: ModelSeat, context: Context, reply: ModelReply
     ) -> tuple[list[JsonObject], bool]:
         """Execute all calls of one reply, in order, until the work ends."""
         results: list[JsonObject] = []
         for call in reply.calls:
-            text, ended = carry_out(seat, call.name, call.arguments_text)
+            text, ended = self._call(seat, call.name, call.arguments_text)
             if ended:
                 return results, True
             results.append(call.result(context.cut(text)))

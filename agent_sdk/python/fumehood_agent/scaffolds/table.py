@@ -18,8 +18,11 @@ PLAYERS: Mapping[str, str] = {
 }
 """Agents that use a model to simulate another participant."""
 
-TOOL_CALLING = frozenset({"plan_act", "react", "simulated_user", "single_shot"})
+LEADERS: Mapping[str, str] = {"lead": "fumehood_agent.scaffolds.lead:Lead"}
+"""Agents that give orders to other seats, constructed with the names of these seats, too."""
+
+TOOL_CALLING = frozenset({"lead", "plan_act", "react", "simulated_user", "single_shot"})
 """Agents that use the tool calling of the API."""
 
-WITH_MODEL: Mapping[str, str] = {**SCAFFOLDS, **PLAYERS}
+WITH_MODEL: Mapping[str, str] = {**SCAFFOLDS, **PLAYERS, **LEADERS}
 """All agents that use a model."""
