@@ -23,6 +23,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -47,6 +48,8 @@ PACKET_BYTES = 128 * 1024
 FILES_MAX = 4
 """File descriptors of one request."""
 PROBE_TIMEOUT_S = 10.0
+EMPTY_FOLDERS_MAX = 64
+"""Folders in a child's folder that this server removes itself."""
 REMOVAL_TIMEOUT_S = 0.5
 """How long the removal of a child's folder may delay other requests."""
 FAILED_STATUS = 1
@@ -292,11 +295,19 @@ class _Server:
 def _remove(folder: Path) -> None:
     """Remove the folder of a child that has ended.
 
-    The child may have filled it with a tree that is too deep or too large for this process, so
+    The child may have filled it with a tree that is too deep or too large for this process; then
     another program removes it. This server does not wait long for that.
     """
-    if not os.path.lexists(folder):
+    try:
+        with os.scandir(folder) as entries:
+            for entry in islice(entries, EMPTY_FOLDERS_MAX):
+                os.rmdir(entry)
+        os.rmdir(folder)
         return
+    except FileNotFoundError:
+        return
+    except OSError:
+        pass  # More than a few empty folders.
     removing = subprocess.Popen(["rm", "-rf", "--", str(folder)], stderr=subprocess.DEVNULL)
     with suppress(subprocess.TimeoutExpired):
         removing.wait(REMOVAL_TIMEOUT_S)

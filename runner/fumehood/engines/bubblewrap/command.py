@@ -22,6 +22,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path, PurePosixPath
 
 from fumehood.core.errors import InfraError
@@ -244,6 +245,7 @@ def _setpriv(user: int) -> tuple[str, ...]:
     )
 
 
+@cache
 def _tool(name: str) -> str:
     return shutil.which(name) or name
 
