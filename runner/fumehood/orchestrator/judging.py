@@ -152,7 +152,8 @@ def _ask_rule(rule: Judge, question: Question) -> Opinion:
 
 def _ask_votes(model: str, config: JudgingConfig, ask: AskModel, question: Question) -> Opinion:
     """Ask a model the same question ``config.samples`` times and return the majority."""
-    prompts = [prompt_of(question, sample) for sample in range(config.samples)]
+    samples = config.samples if question.published is None else 1
+    prompts = [prompt_of(question, sample) for sample in range(samples)]
     exchanges = ask([_request(prompt, model, config) for prompt in prompts])
     votes = tuple(
         _vote(exchange, question, prompt.number)
@@ -162,12 +163,10 @@ def _ask_votes(model: str, config: JudgingConfig, ask: AskModel, question: Quest
 
 
 def _request(prompt: Prompt, model: str, config: JudgingConfig) -> bytes:
+    roles = {"system": prompt.system, "user": prompt.user}
     request: dict[str, Any] = {
         "model": model,
-        "messages": [
-            {"role": "system", "content": prompt.system},
-            {"role": "user", "content": prompt.user},
-        ],
+        "messages": [{"role": role, "content": text} for role, text in roles.items() if text],
         "max_tokens": config.output_tokens_max,
     }
     if config.temperature is not None:

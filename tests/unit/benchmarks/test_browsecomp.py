@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fumehood.benchmarks.browsecomp.scorer import BrowseComp
+from fumehood.benchmarks.browsecomp.scorer import BrowseComp, published_citations
 from fumehood.benchmarks.registry import load_suite
 from fumehood.benchmarks.shared.in_memory import Move, play_in_memory
 from fumehood.core.clock import StoppedClock
@@ -29,6 +29,7 @@ from fumehood.orchestrator.config import run_config
 from fumehood.orchestrator.data_source import data_source_of, resolve_config
 from fumehood.orchestrator.plan import plan_episodes
 from fumehood.records.frozen_suite import freeze_suite
+from fumehood.scorers.judges.prompt import prompt_of, read_answer
 from fumehood.scorers.judges.question import Opinion, Question
 from fumehood.scorers.registry import score_evidence
 from tests.parts.browsecomp import CANARY, QUESTIONS, write_original, write_plus
@@ -213,3 +214,82 @@ def test_an_invalid_argument_is_refused(argument: str) -> None:
     for name in ("browsecomp", "browsecomp-plus"):
         with pytest.raises(InputError):
             load_suite(f"{name}:{argument}")
+
+
+@pytest.mark.parametrize(
+    ("answer", "numbers"),
+    [
+        ("so [101], 【102】 and [103, 104]", {"101", "102", "103", "104"}),
+        ("[sic] and [text](url)", set()),
+        ('[docid: 5], [5; 6], [ 7 ] and ["8"]', {"5", "6", "7", "8"}),
+        ("【5†L1-L3】", {"5", "1", "3"}),
+        ("[5 and 6] but not [7 or 8", {"5", "6"}),
+        ("no brackets: 9", set()),
+    ],
+)
+def test_citations_as_published_are_numbers_in_brackets(answer: str, numbers: set[str]) -> None:
+    assert published_citations(answer) == numbers
+
+
+def test_scores_as_published_have_corrected_scores_beside_them(plus: Path) -> None:
+    case = load_suite(f"browsecomp-plus:{plus}:judge=exact").cases[0]
+    answer = "It is so [sic] [docid: 101].\nExact Answer: Ottoline Brask"
+    metrics = graded(case, {"submit": answer}).metrics
+    assert (metrics["citation_precision"], metrics["citation_recall"]) == (1.0, 0.5)
+    assert metrics["citation_precision_of_ids"] == 0.0
+    assert metrics["citation_recall_of_ids"] == 0.0
+    assert (metrics["confidence_as_published"], metrics["confidence"]) == (1.0, None)
+    uncited = graded(case, {"submit": "Exact Answer: x"}).metrics
+    assert uncited["citation_precision"] is uncited["citation_recall"] is None
+
+
+GRADER = '''TEMPLATE = 1
+GRADER_TEMPLATE = """
+Question {question}; right {correct_answer}.
+Response {response}
+correct: yes or no
+""".strip()
+'''
+
+
+def test_the_published_graders_prompt_decides_and_the_own_question_is_asked_beside_it() -> None:
+    with short_folder() as place:
+        folder = write_plus(Path(place) / "plus")
+        (folder / "evaluate_run.py").write_text(GRADER)
+        suite = load_suite(f"browsecomp-plus:{folder}")
+        case, (evidence, _) = suite.cases[0], played(suite, RESPONSE)
+    assert suite.about is not None
+    assert suite.about.criterion.endswith("a model receives the published grader's prompt")
+    asked: list[Question] = []
+
+    def ask(question: Question) -> Opinion:
+        asked.append(question)
+        answer = "yes" if question.published else "no"
+        return Opinion(answer, (answer,))
+
+    score = score_evidence(case.task, case.gold, evidence, ask)
+    ((text, right), *_) = QUESTIONS
+    published, own = asked
+    assert own.published is None
+    assert prompt_of(published, 0).system == ""
+    assert prompt_of(published, 0).user == (
+        f"Question {text}; right {right}.\nResponse {RESPONSE}\ncorrect: yes or no"
+    )
+    assert (score.success, score.metrics["correct_by_fenced_judge"]) == (True, False)
+    for reply, vote in (
+        ("reasoning: …\n**correct:** Yes", "yes"),
+        ("**Correct**: no\ncorrect: yes", "no"),
+        ("I cannot say.", "no"),
+    ):
+        assert read_answer(reply, published, "") == vote
+
+
+@pytest.mark.parametrize(
+    "source", ["x = 1", "GRADER_TEMPLATE = '{question}'", "(", "GRADER_TEMPLATE = '{'"]
+)
+def test_a_file_without_a_graders_prompt_is_refused(
+    tmp_path: Path, plus: Path, source: str
+) -> None:
+    (tmp_path / "grader.py").write_text(source)
+    with pytest.raises(InputError, match=r"grader\.py: "):
+        load_suite(f"browsecomp-plus:{plus}:grader={tmp_path / 'grader.py'}")

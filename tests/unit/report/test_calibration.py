@@ -33,3 +33,9 @@ def test_the_error_is_never_above_one(stated: list[tuple[float, float]], size: i
     error = binned_error(stated, size)
     assert error is not None
     assert 0 <= error <= 1
+
+
+def test_the_published_error_omits_the_last_bin() -> None:
+    stated = [(0.5, 0.0), (0.5, 0.0), (1.0, 0.0), (1.0, 0.0), (1.0, 0.0)]
+    assert binned_error(stated, 2, omitted=1) == pytest.approx((2 * 0.25 / 5) ** 0.5)
+    assert binned_error(stated[:2], 2, omitted=1) == 0

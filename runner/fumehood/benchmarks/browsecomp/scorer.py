@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from fumehood.core.encryption import decrypt, decrypt_text
 from fumehood.core.errors import SpecError
 from fumehood.core.evidence import Evidence
 from fumehood.core.gold import Gold
-from fumehood.core.json_values import Json
+from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.score import Score
 from fumehood.core.task import Task
 from fumehood.scorers.cited_answer import (
@@ -30,8 +31,10 @@ from fumehood.scorers.judges.rules import RESPONSE
 from fumehood.scorers.native import task_metrics
 
 JUDGED = "judged_answer"
-"""Keys: ``question`` and ``answer``, encrypted with ``canary``, and ``judge``: the name of a rule
-judge, or null for the judge of the run."""
+"""Keys: ``question`` and ``answer``, encrypted with ``canary``, ``judge``: the name of a rule
+judge, or null for the judge of the run, and ``grader``: the published grader's prompt, or null."""
+FENCED = "judged_answer_fenced"
+"""Name of this project's question about the answer, if the published grader decides success."""
 ASKS = (
     "Does the response give the correct answer? Compare only its final answer with the correct "
     "answer. Accept a different wording, slight rounding or additional detail. Do not accept an "
@@ -44,6 +47,10 @@ _CONFIDENCE = re.compile(
 )
 """An agent wrote the text, so the time must be linear: no two neighbouring parts match the same
 character."""
+
+
+_BRACKETS = (re.compile(r"\[[^\[\]]*\]"), re.compile(r"【[^【】]*】"))
+_NUMBER = re.compile(r"\d+")
 
 
 class BrowseComp:
@@ -61,7 +68,13 @@ class BrowseComp:
         if judged is None or judged.get("judge") is not None:
             return ()
         plain = _plain_answer(judged, task, evidence)
-        return () if plain is None else (_question(judged, plain),)
+        if plain is None:
+            return ()
+        own = _question(judged, plain)
+        published = _published_prompt(judged, plain)
+        if published is None:
+            return (own,)
+        return (replace(own, published=published), replace(own, name=FENCED))
 
     def score_with(
         self, task: Task, gold: Gold, evidence: Evidence, opinions: Mapping[str, Opinion]
@@ -78,12 +91,22 @@ class BrowseComp:
             if criterion.get("op") == GOLD_DOCUMENTS
             for name in _documents(criterion)
         }
+        relevant = relevant_documents(gold.criteria)
+        own = evidence_metrics(relevant, evidence, plain)
+        confidence = None if plain is None else read_confidence(plain)
         metrics = {
             **task_metrics(task, evidence, success is True),
-            **evidence_metrics(relevant_documents(gold.criteria), evidence, plain),
+            **own,
+            **{f"{name}_of_ids": own[name] for name in ("citation_precision", "citation_recall")},
+            **published_citation_metrics(set(relevant), plain),
             "gold_recall": len(golds & seen_ids(evidence)) / len(golds) if golds else None,
-            "confidence": None if plain is None else read_confidence(plain),
+            "confidence": confidence,
+            # Source: the published grader assumes 100 % where the answer states no confidence.
+            "confidence_as_published": 1.0 if plain and confidence is None else confidence,
         }
+        if FENCED in opinions:
+            fenced = opinions[FENCED].answer
+            metrics["correct_by_fenced_judge"] = None if fenced is None else fenced == "yes"
         by = judged.get("judge") or ("unanswered" if plain is None else "answer")
         return judged_score({f"judged:{by}": success}, opinions.values(), metrics)
 
@@ -106,6 +129,41 @@ def _question(judged: Mapping[str, Json], response: str) -> Question:
         texts={RESPONSE: response},
         right_answer=right,
     )
+
+
+def _published_prompt(judged: Mapping[str, Json], response: str) -> str | None:
+    template = judged.get("grader")
+    if not isinstance(template, str):
+        return None
+    canary = _text(judged, "canary")
+    return template.format(
+        question=decrypt(_text(judged, "question"), canary),
+        response=response,
+        correct_answer=decrypt(_text(judged, "answer"), canary),
+    )
+
+
+def published_citations(answer: str) -> set[str]:
+    """Return the numbers in square brackets of both kinds.
+
+    Source: ``extract_citations_from_response`` of BrowseComp-Plus.
+    """
+    groups = (group for pattern in _BRACKETS for group in pattern.findall(answer))
+    return {number for group in groups for number in _NUMBER.findall(group)}
+
+
+def published_citation_metrics(relevant: set[str], answer: str | None) -> JsonObject:
+    """Return precision and recall of the citations; both are None without citations.
+
+    Source: ``compute_citation_metrics`` of BrowseComp-Plus, and its averages over the answers with
+    citations.
+    """
+    cited = published_citations(answer or "")
+    right = len(cited & relevant)
+    return {
+        "citation_precision": right / len(cited) if cited else None,
+        "citation_recall": (right / len(relevant) if relevant else 0.0) if cited else None,
+    }
 
 
 def _is_correct(

@@ -1,6 +1,6 @@
 """Loads BrowseComp and BrowseComp-Plus; questions are never stored in plain text.
 
-The suite argument is ``PATH[:snapshot=FOLDER][:judge=NAME]``.
+The suite argument is ``PATH[:snapshot=FOLDER][:judge=NAME][:grader=FILE]``.
 
 BrowseComp is one CSV file with the columns ``problem``, ``answer`` and ``canary``. BrowseComp-Plus
 is a folder::
@@ -8,6 +8,7 @@ is a folder::
     queries.jsonl       query_id, query, answer; with a canary each, or one in canary.txt
     qrel_evidence.txt   documents that support the answer, in TREC format
     qrel_golds.txt      documents that contain the answer
+    evaluate_run.py     optional: the published grader, as in the original's scripts_evaluation
     snapshot/           fumehood snapshot build snapshot --jsonl corpus.jsonl --key id=docid
 
 Queries are stored encrypted, as published. Queries that were decrypted before are encrypted again
@@ -16,11 +17,14 @@ when they are read: with their canary, or with the one of this project.
 
 from __future__ import annotations
 
+import ast
 import csv
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
+from string import Formatter
 
 from fumehood.benchmarks.questions.tasks import snapshot_name
 from fumehood.benchmarks.shared.reading import Place, Placed, Problem, Unreadable, read_records
@@ -50,6 +54,9 @@ INSTRUCTION = (
 COLUMNS = ("problem", "answer", "canary")
 QUERIES = "queries.jsonl"
 CANARY = "canary.txt"
+GRADER = "evaluate_run.py"
+"""File of BrowseComp-Plus's ``scripts_evaluation`` with the published grader's prompt."""
+GRADER_FIELDS = ("question", "response", "correct_answer")
 PROJECT_CANARY = "fumehood: questions of a benchmark, not to be trained on"
 BUILD = "fumehood snapshot build {folder} --jsonl corpus.jsonl --key id=docid"
 
@@ -80,8 +87,11 @@ class BrowseComp:
             if parts.snapshot is None
             else snapshot_name(parts.snapshot, "fumehood snapshot build")
         )
-        cases = tuple(case_of(question, snapshot, parts.judge) for question in _rows(parts.path))
-        return Suite("browsecomp", cases, parts.snapshot, ABOUT)
+        grader = read_grader(parts.grader or _package_grader())
+        cases = tuple(
+            case_of(question, snapshot, parts.judge, grader) for question in _rows(parts.path)
+        )
+        return Suite("browsecomp", cases, parts.snapshot, _about(ABOUT, grader))
 
     def recognises(self, record: JsonObject) -> bool:
         """Return False: the file is not JSON."""
@@ -100,11 +110,13 @@ class BrowseCompPlus:
             _judgements(parts.path / f"qrel_{kind}.txt") for kind in ("evidence", "golds")
         )
         canary = _canary(parts.path)
+        published = parts.path / GRADER
+        grader = read_grader(parts.grader or (published if published.is_file() else None))
         cases = tuple(
-            case_of(_plus_question(record, canary, evidence, golds), snapshot, parts.judge)
+            case_of(_plus_question(record, canary, evidence, golds), snapshot, parts.judge, grader)
             for record in read_records(parts.path / QUERIES)
         )
-        return Suite("browsecomp-plus", cases, folder, ABOUT_PLUS)
+        return Suite("browsecomp-plus", cases, folder, _about(ABOUT_PLUS, grader))
 
     def recognises(self, record: JsonObject) -> bool:
         """Return False: users name this benchmark."""
@@ -119,6 +131,8 @@ class Argument:
     snapshot: Path | None
     judge: str | None
     """Name of a rule judge; None uses the judge of the run."""
+    grader: Path | None = None
+    """Published source file with the grader's prompt."""
 
 
 def read_argument(name: str, text: str) -> Argument:
@@ -130,15 +144,67 @@ def read_argument(name: str, text: str) -> Argument:
     path, *rest = text.split(":")
     options = dict(option.partition("=")[::2] for option in rest)
     if not path:
-        raise InputError(f"{name} requires your copy: {name}:PATH[:snapshot=FOLDER][:judge=NAME]")
-    if set(options) - {"snapshot", "judge"} or not all(options.values()):
         raise InputError(
-            f"{name}:{text}: only the options snapshot=FOLDER and judge=NAME may follow the path"
+            f"{name} requires your copy: {name}:PATH[:snapshot=FOLDER][:judge=NAME][:grader=FILE]"
+        )
+    if set(options) - {"snapshot", "judge", "grader"} or not all(options.values()):
+        raise InputError(
+            f"{name}:{text}: only the options snapshot=FOLDER, judge=NAME and grader=FILE may "
+            "follow the path"
         )
     if not Path(path).exists():
         raise InputError(f"there is no file or folder {path}")
     snapshot = Path(options["snapshot"]) if "snapshot" in options else None
-    return Argument(Path(path), snapshot, options.get("judge"))
+    grader = Path(options["grader"]) if "grader" in options else None
+    return Argument(Path(path), snapshot, options.get("judge"), grader)
+
+
+def read_grader(path: Path | None) -> str | None:
+    """Return the prompt that a Python source assigns to ``GRADER_TEMPLATE``; None without a path.
+
+    Raises:
+        InputError: the source has no such text with the three fields.
+    """
+    if path is None:
+        return None
+    try:
+        statements = ast.parse(path.read_text(encoding="utf-8")).body
+    except (OSError, ValueError, SyntaxError) as error:
+        raise InputError(f"{path}: cannot be read as Python source: {error}") from None
+    for statement in statements:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id="GRADER_TEMPLATE")], value=value):
+                texts = [
+                    node.value
+                    for node in ast.walk(value)
+                    if isinstance(node, ast.Constant) and isinstance(node.value, str)
+                ]
+                if len(texts) == 1 and _has_fields(texts[0]):
+                    return texts[0].strip()
+    raise InputError(
+        f"{path}: has no text GRADER_TEMPLATE with the fields {', '.join(GRADER_FIELDS)}"
+    )
+
+
+def _has_fields(template: str) -> bool:
+    try:
+        fields = {name for _, name, _, _ in Formatter().parse(template) if name is not None}
+    except ValueError:
+        return False
+    return fields == set(GRADER_FIELDS)
+
+
+def _package_grader() -> Path | None:
+    """Return the source of the published grader in the package inspect-evals, if installed."""
+    spec = find_spec("inspect_evals")
+    folders = spec.submodule_search_locations if spec else None
+    path = Path(folders[0], "browse_comp", "prompts.py") if folders else None
+    return path if path and path.is_file() else None
+
+
+def _about(about: About, grader: str | None) -> About:
+    by = "the published grader's prompt" if grader else "this project's prompt"
+    return replace(about, criterion=f"{about.criterion}; a model receives {by}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,13 +223,16 @@ class Question:
     """Documents that contain the answer, with their grades."""
 
 
-def case_of(question: Question, snapshot: JsonObject | None, judge: str | None) -> Case:
+def case_of(
+    question: Question, snapshot: JsonObject | None, judge: str | None, grader: str | None = None
+) -> Case:
     """Return the task and the gold of a question.
 
     Args:
         question: encrypted.
         snapshot: name of the snapshot to search; None for tasks without one.
         judge: name of a rule judge; None uses the judge of the run.
+        grader: prompt of the published grader; None uses this project's prompt.
     """
     state: JsonObject = {
         "canary": question.canary,
@@ -190,6 +259,7 @@ def case_of(question: Question, snapshot: JsonObject | None, judge: str | None) 
             "answer": question.answer,
             "canary": question.canary,
             "judge": judge,
+            "grader": grader,
         },
         {"op": "relevant", "documents": dict(question.evidence)},
         {"op": "gold_documents", "documents": dict(question.golds)},

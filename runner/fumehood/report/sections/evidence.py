@@ -51,12 +51,20 @@ def evidence_table(subjects: Sequence[Subject]) -> TextTable:
         if not any(mean.over for mean in own.values()):
             continue
         cells = (wording.estimate(own[metric.name], metric.unit) for metric in METRICS)
-        error = wording.amount(calibration_error(subject.results), Unit.SHARE)
-        rows.append((subject.label, *cells, error))
-    header = ("Agent", *(metric.title for metric in METRICS), "Calibration error")
+        errors = (
+            wording.amount(error(subject.results), Unit.SHARE) for error in CALIBRATION.values()
+        )
+        rows.append((subject.label, *cells, *errors))
+    header = (
+        "Agent",
+        *(metric.title for metric in METRICS),
+        "Calibration error",
+        "Calibration error as published",
+    )
     note = (
         "Over graded episodes. Calibration error: over episodes with a stated confidence, in bins "
-        "of 100."
+        "of 100. As published: without the last bin, with 100 % where no confidence is stated, and "
+        "from 100 episodes on."
     )
     return TextTable("Evidence read and cited", header, rows, note=note)
 
@@ -77,8 +85,10 @@ def evidence_data(subjects: Sequence[Subject]) -> DataTable:
             (subject.label, name, estimate.value, *ends(estimate.interval), estimate.over)
             for name, estimate in own.items()
         ]
-        error, over = calibration_error(subject.results), len(stated_confidences(subject.results))
-        rows.append((subject.label, "calibration_error", error, None, None, over))
+        for name, error in CALIBRATION.items():
+            over = len(stated_confidences(subject.results, name))
+            row = f"calibration_error{name.removeprefix('confidence')}"
+            rows.append((subject.label, row, error(subject.results), None, None, over))
     return DataTable("evidence", columns, rows)
 
 
@@ -90,22 +100,47 @@ def calibration_error(results: Results) -> float | None:
     return binned_error(stated_confidences(results), BIN_SIZE)
 
 
-def stated_confidences(results: Results) -> list[tuple[float, float]]:
-    """Return (confidence, success) of the graded episodes that state a confidence, sorted."""
+def published_calibration_error(results: Results) -> float | None:
+    """Return the error without the last bin; None for fewer answers than a bin has.
+
+    Source: ``calib_err`` of BrowseComp-Plus, which omits the last bin.
+    """
+    stated = stated_confidences(results, "confidence_as_published")
+    return binned_error(stated, BIN_SIZE, omitted=1) if len(stated) >= BIN_SIZE else None
+
+
+CALIBRATION = {
+    "confidence": calibration_error,
+    "confidence_as_published": published_calibration_error,
+}
+"""Metric of the confidence → the calibration error that uses it."""
+
+
+def stated_confidences(results: Results, name: str = "confidence") -> list[tuple[float, float]]:
+    """Return (confidence, success) of the graded episodes with the metric ``name``, sorted."""
     return sorted(
         (confidence, float(result.success))
         for result in results
-        if result.success is not None and (confidence := result.number("confidence")) is not None
+        if result.success is not None and (confidence := result.number(name)) is not None
     )
 
 
-def binned_error(stated: Sequence[tuple[float, float]], bin_size: int) -> float | None:
-    """Return the error of sorted (confidence, success) pairs, split into bins."""
+def binned_error(
+    stated: Sequence[tuple[float, float]], bin_size: int, omitted: int = 0
+) -> float | None:
+    """Return the error of sorted (confidence, success) pairs, split into bins.
+
+    Args:
+        stated: the pairs.
+        bin_size: pairs per bin; the last bin has the rest.
+        omitted: number of bins at the end that add no error.
+    """
     if not stated:
         return None
     starts = [number * bin_size for number in range(max(1, len(stated) // bin_size))]
     ends = [*starts[1:], len(stated)]
     bins = [stated[start:end] for start, end in zip(starts, ends, strict=True)]
+    del bins[len(bins) - omitted :]
     squares = [
         len(own)
         * (fmean(confidence for confidence, _ in own) - fmean(right for _, right in own)) ** 2

@@ -130,7 +130,7 @@ COUNTED_ELSEWHERE = frozenset(
         *("catastrophic_failure", "recovery_success", "time_to_recovery", "fault_seen"),
         *("faults_planned", "faults_fired", "gave_up", "collateral_changes"),
         *("evidence_recall", "citation_precision", "citation_recall", "searches"),
-        *("pages_opened", "answer_bytes", "confidence"),
+        *("pages_opened", "answer_bytes", "confidence", "confidence_as_published"),
     }
 )
 """Numbers in rows from which other metrics and tables are computed."""

@@ -7,6 +7,7 @@ of itself. Each sample has another number; judging a run again gives the same nu
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -17,6 +18,10 @@ from fumehood.scorers.judges.question import Question
 TEXT_CHARS_MAX = 60_000
 """Limit of one text; the middle of a longer text is omitted."""
 NUMBER_CHARS = 32
+_GRADES = tuple(
+    re.compile(rf"{mark}\s*(yes|no)", re.IGNORECASE)
+    for mark in (r"\*\*correct:\*\*", r"\*\*correct\*\*:", "correct:")
+)
 
 RULES = """\
 You judge the work of an AI agent. Answer one question about texts that the agent wrote or \
@@ -52,6 +57,8 @@ def prompt_of(question: Question, sample: int) -> Prompt:
         question: to be answered.
         sample: index of the sample, from 0.
     """
+    if question.published is not None:
+        return Prompt("", "", question.published)
     number = fence_number(question, sample)
     form = OWN_FORM if question.mark is None else MARKED_FORM
     reply_format = form.format(
@@ -80,6 +87,10 @@ def read_answer(reply: str, question: Question, number: str) -> str | None:
     Untrusted text that a reply quotes contains neither the number nor the mark at the required
     place.
     """
+    if question.published is not None:
+        # Source: ``parse_judge_response`` of BrowseComp-Plus. An unreadable reply means "no".
+        matches = (pattern.search(reply) for pattern in _GRADES)
+        return next((match[1].lower() for match in matches if match), "no")
     lines = [line.strip().strip("*`") for line in reply.splitlines() if line.strip()]
     if not lines:
         return None

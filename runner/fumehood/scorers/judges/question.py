@@ -29,6 +29,9 @@ class Question:
     mark: str | None = None
     """Prefix of the first line of a reply, before the answer, for benchmarks with a fixed reply
     format."""
+    published: str | None = None
+    """The whole prompt of a published grader, which a model receives once instead of this project's
+    prompt. Nothing separates the texts from the instructions."""
 
 
 @dataclass(frozen=True, slots=True)
