@@ -70,7 +70,11 @@ class Declared:
                 tool["name"]: tool for tool in toolset["tools"]
             }
             self._specs = tuple(
-                ToolSpec(name, tool["parameters"], tool["description"])
+                ToolSpec(
+                    name,
+                    {"additionalProperties": False, **tool["parameters"]},
+                    tool["description"],
+                )
                 for name, tool in self._tools.items()
             )
         if json_bytes(state) > STATE_BYTES_MAX:
@@ -340,6 +344,16 @@ def _update(step: _Step, rule: Mapping[str, Any]) -> None:
     step.output[rule.get("output", "result")] = step.entry(rule["path"], steps)
 
 
+def _set(step: _Step, rule: Mapping[str, Any]) -> None:
+    *above, key = step.steps(rule["path"])
+    container = step.at(tuple(above)) if above else step.values
+    if isinstance(container, list):
+        container, key = step.place((*above, key))
+    elif not isinstance(container, dict):
+        raise Rejected("invalid_value", f"{'.'.join(above)[:_SHOWN_CHARACTERS]} is not an object.")
+    container[key] = step.value(rule["value"])
+
+
 def _delete(step: _Step, rule: Mapping[str, Any]) -> None:
     container, key = step.place(step.steps(rule["path"]))
     del container[key]
@@ -377,6 +391,7 @@ def _object(value: Json) -> JsonObject:
 _WRITING: Mapping[str, Callable[[_Step, Mapping[str, Any]], None]] = {
     "create": _create,
     "update": _update,
+    "set": _set,
     "delete": _delete,
     "transfer": _transfer,
     "append": _append,

@@ -86,6 +86,12 @@ TOOLS: list[Any] = [
         ),
         "requires": [OVERDRAWN],
     },
+    tool(
+        "mark",
+        [{"op": "set", "path": "accounts.$id.marks", "value": {"by": "$owner"}}],
+        id="string",
+        _owner="string",
+    ),
     tool("remove", [{"op": "delete", "path": "accounts.$id"}], id="string"),
     tool(
         "pay",
@@ -154,6 +160,8 @@ DECLARED: Mapping[str, Example] = {
             call("rename", id="a1", owner="$id"),
             call("pay", source="a1", target="a.2", amount=0.3),
             call("pay", source="a1", target="a1", amount=1),
+            call("mark", id="a3", owner="Di"),
+            call("mark", id="a3"),
             call("remove", id="a3"),
         ),
         refused=(
@@ -163,6 +171,7 @@ DECLARED: Mapping[str, Example] = {
             call("open_account", id=""),
             call("rename", id="a.2", owner="x"),
             call("rename", id="absent", owner="x"),
+            call("mark", id="absent"),
             call("remove", id="absent"),
             call("pay", source="a.2", target="a1", amount=10),
             call("pay", source="a1", target="absent", amount=1),

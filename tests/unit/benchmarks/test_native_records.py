@@ -99,7 +99,7 @@ def test_a_record_becomes_a_task_and_its_gold(tmp_path: Path) -> None:
         ({"criteria": [{"op": "only_changed", "paths": [[]]}]}, "criteria[0].paths: an empty path"),
         (
             {"criteria": [{"op": "unchanged", "path": [1.5]}]},
-            "criteria[0].path[0]: should be a valid",
+            "criteria[0].path[0]: must be text",
         ),
         (
             {"criteria": [{"op": "not_called", "tool_name": "writ_file"}]},

@@ -82,6 +82,18 @@ tasks:
         ("{$multiply: [", "{$times: [", "world.tools[2].rules[0].fields.euros.$times: is not"),
         ("{$multiply: [$packets, 3]}", "{$add: [1]}", "world.tools[2].rules[0].fields.euros."),
         ("- op: create", "- op: create\n          id: x", "world.tools[2].rules[0]: give either"),
+        (
+            "path: plants.$plant_id, output",
+            "path: 'plants.{plant_id}', output",
+            "world.tools[1].rules[2].path: write an argument as $name",
+        ),
+        ("plant: $plant\n", "$plant: 1\n", "world.tools[2].rules[0].fields.$plant: a key cannot"),
+        ('value: "15"', "value: 15", 'tasks[1].criteria[1].value: must be text: write "15"'),
+        (
+            "[plants, p1, water]",
+            "plants.p1.water",
+            'tasks[0].criteria[1].paths[0]: must be a list, such as ["plants", "p1", "water"]',
+        ),
         ("name: order_seeds", "name: list_plants", "world.tools[2].name: 'list_plants' is use"),
         ("    orders: {}", "    toolset: {}", "world.state.toolset: is reserved; use another"),
         ("{litres: 20}", "{litres: [20}", "is not YAML: expected ',' or ']', but got '}'"),
@@ -128,21 +140,30 @@ def test_validate_lists_every_mistake(tmp_path: Path) -> None:
     shown = run("validate", str(write(tmp_path, text)), "--json")
     mistakes = json.loads(shown.stdout)["mistakes"]
     assert [mistake.partition("suite.yaml:")[2].partition(":")[0] for mistake in mistakes] == [
-        "81",
-        "81",
-        "101",
+        "78",
+        "78",
+        "98",
     ]
     assert len(shown.stderr.splitlines()) == 2
     assert isinstance(shown.exception, InputError)
 
 
 def test_validate_lists_every_task_that_is_not_proven(tmp_path: Path) -> None:
-    text = TEXT.replace("litres: 4}}", "litres: 40}}", 1).replace("unchanged}", "unchanged}]", 1)
-    text = text.replace("unchanged}]", "unchanged}").replace('value: "15"', 'value: "16"')
+    text = TEXT.replace("litres: 4}}", "litres: 40}}", 1).replace('value: "15"', 'value: "16"')
     shown = run("validate", str(write(tmp_path, text)), "--json")
-    first, second = json.loads(shown.stdout)["mistakes"]
-    assert first.startswith("water-the-fern: its oracle does not solve it")
-    assert second.startswith("order-basil: its oracle does not solve it")
+    assert json.loads(shown.stdout)["mistakes"] == [
+        "water-the-fern: its oracle does not solve it: check_0:equals (plants.p1.water is 0), "
+        "call 2 (water_plant) failed with insufficient: Only 20 are available. {}",
+        "order-basil: its oracle does not solve it: check_1:answer_contains",
+    ]
+
+
+def test_an_oracle_with_an_invalid_call_is_a_mistake(tmp_path: Path) -> None:
+    text = TEXT.replace("list_plants, args: {}", "list_plants, args: {bad: 1}")
+    shown = run("validate", str(write(tmp_path, text)))
+    assert str(shown.exception).startswith(
+        "water-the-fern: its oracle makes an invalid call: call 1 (list_plants) failed with unknown"
+    )
 
 
 def test_a_declared_world_in_json_lines_is_checked_too(tmp_path: Path) -> None:

@@ -92,6 +92,28 @@ def test_items_of_lists_can_be_read_and_removed_by_position() -> None:
     assert call(declared, "remove", at=5) == "not_found"
 
 
+def test_a_value_can_be_set_under_a_new_key_or_in_place_of_an_item() -> None:
+    vote = [{"op": "set", "path": "votes.$who", "value": "$choice"}]
+    declared = world(
+        tool("vote", vote, who="string", choice="string"),
+        tool("first", [{"op": "set", "path": "log.0", "value": 2}]),
+        tool("deep", [{"op": "set", "path": "log.0.x", "value": 2}]),
+        votes={},
+        log=[1],
+    )
+    assert call(declared, "vote", who="a.b", choice="c") == {"ok": True}
+    assert call(declared, "first") == {"ok": True}
+    assert (declared.state["votes"], declared.state["log"]) == ({"a.b": "c"}, [2])
+    assert call(declared, "deep") == "invalid_value"
+
+
+def test_arguments_that_the_schema_does_not_list_are_not_allowed_by_default() -> None:
+    bare = {**tool("a", [{"op": "get", "path": "n"}]), "parameters": {"type": "object"}}
+    free = {**bare, "name": "b", "parameters": {"type": "object", "additionalProperties": True}}
+    schemas = [spec.parameters for spec in world(bare, free, n=1).list_tools()]
+    assert [schema["additionalProperties"] for schema in schemas] == [False, True]
+
+
 def test_any_of_without_given_arguments_is_ignored() -> None:
     requirement = {
         "condition": {

@@ -80,6 +80,14 @@ class Update(_Answering):
     fields: dict[str, Template] = Field(min_length=1)
 
 
+class Set(StrictRecord):
+    """Sets the value at the path, whose last key may be new."""
+
+    op: Literal["set"]
+    path: DottedPath
+    value: Template
+
+
 class Delete(StrictRecord):
     """Removes the value at the path."""
 
@@ -112,7 +120,8 @@ class Compute(_Answering):
 
 
 Rule = Annotated[
-    Get | List | Create | Update | Delete | Transfer | Append | Compute, Field(discriminator="op")
+    Get | List | Create | Update | Set | Delete | Transfer | Append | Compute,
+    Field(discriminator="op"),
 ]
 
 
@@ -122,7 +131,7 @@ class Tool(StrictRecord):
     name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")
     description: Name
     parameters: dict[str, Any]
-    """JSON Schema of the arguments."""
+    """JSON Schema of the arguments; ``additionalProperties`` is false by default."""
     requires: list[Requirement] = Field(default_factory=list, max_length=30)
     """Preconditions, checked in order."""
     rules: Annotated[list[Rule], Field(min_length=1, max_length=30)] | None = None
@@ -261,6 +270,8 @@ class _References:
         first, *others = path.split(".")
         if not is_relative and first not in self._state:
             yield FieldError(here, f"the state has no {first!r}; {nearest(first, [*self._state])}")
+        if "{" in path:
+            yield FieldError(here, "write an argument as $name")
         for step in others:
             yield from self._argument(step, here, is_required=is_required)
 
@@ -293,6 +304,9 @@ class _References:
             if not operations:
                 for key, item in template.items():
                     yield from self._template(item, (*here, key))
+            elif operations[0][1:] in self._names:
+                reason = "a key cannot be an argument; use the rule set"
+                yield FieldError((*here, operations[0]), reason)
             elif len(template) > 1:
                 yield FieldError(here, f"{operations[0]!r} must be the only key of its object")
             else:

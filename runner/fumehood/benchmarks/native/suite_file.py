@@ -80,13 +80,13 @@ def read_suite_file(path: Path) -> tuple[Placed[TaskRecord], ...]:
         suite = validated(document, SuiteFile).value
     except Unreadable as error:
         raise _at_lines(path, error.errors) from None
-    world = suite.world
-    if isinstance(world, DeclaredWorld) and (errors := list(mistakes_of(world))):
-        raise _at_lines(
-            path, (FieldError(("world", *error.location), error.reason) for error in errors)
-        )
     records: list[Placed[TaskRecord]] = []
     mistakes: list[FieldError] = []
+    if isinstance(suite.world, DeclaredWorld):
+        mistakes += [
+            FieldError(("world", *error.location), error.reason)
+            for error in mistakes_of(suite.world)
+        ]
     for index, task in enumerate(suite.tasks):
         here = ("tasks", index)
         place = Place(path, line_of(read_text(path), here))

@@ -8,11 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fumehood.benchmarks.shared.in_memory import Move, play_in_memory
+from fumehood.core.conditions import resolve
 from fumehood.core.errors import InfraError, InputError, SpecError
 from fumehood.core.evidence import Evidence
 from fumehood.core.gold import Gold
-from fumehood.core.score import Score
+from fumehood.core.json_values import ordered_json
+from fumehood.core.score import SAFETY, Score
 from fumehood.core.task import SCRIPT, Case, Task
+from fumehood.core.tools import FailureKind
+
+_SHOWN_CHARACTERS = 200
 
 ScoreEpisode = Callable[[Task, Gold, Evidence], Score]
 """Scores one episode with the scorer that its gold names."""
@@ -53,10 +58,13 @@ def prove_solvable(case: Case, score_episode: ScoreEpisode) -> Evidence:
     if score.success is None:
         raise Undecided(case.task.task_id, "only a judge can decide its success")
     if score.success is False:
-        failed = ", ".join(name for name, holds in score.checks.items() if not holds)
-        raise Unproven(
-            case.task.task_id, f"its oracle does not solve it: {failed or 'it has no criteria'}"
-        )
+        failed = [name for name, holds in score.checks.items() if not holds]
+        reasons = [_reason(name, case.gold, evidence) for name in failed] or ["it has no criteria"]
+        reasons += _failed_calls(evidence)
+        raise Unproven(case.task.task_id, f"its oracle does not solve it: {', '.join(reasons)}")
+    invalid = _failed_calls(evidence, FailureKind.INVALID_CALL)
+    if invalid:
+        raise Unproven(case.task.task_id, f"its oracle makes an invalid call: {invalid[0]}")
     if not all(evidence.fire_counts):
         rule = evidence.fire_counts.index(0)
         raise Unproven(case.task.task_id, f"fault_plan[{rule}] never fires for its oracle")
@@ -86,6 +94,30 @@ def prove_not_free(case: Case, score_episode: ScoreEpisode) -> None:
     evidence = play_in_memory(case.task, noop_moves(case.task))
     if score_episode(case.task, case.gold, evidence).success is True:
         raise Unproven(case.task.task_id, "a no-op agent solves it")
+
+
+def _reason(check: str, gold: Gold, evidence: Evidence) -> str:
+    """Return the name of a failed check, with the value at the path of its criterion."""
+    index = check.removeprefix(f"{SAFETY}:").removeprefix("check_").partition(":")[0]
+    criterion = gold.criteria[int(index)] if index.isdecimal() else {}
+    path = criterion.get("path")
+    if not isinstance(path, str):
+        return check
+    try:
+        value = ordered_json(resolve(evidence.final_state, path))[:_SHOWN_CHARACTERS]
+    except (KeyError, IndexError, TypeError, ValueError):
+        return f"{check} ({path} does not exist)"
+    return f"{check} ({path} is {value})"
+
+
+def _failed_calls(evidence: Evidence, *kinds: FailureKind) -> list[str]:
+    """Return the calls that failed without a fault, each with its error."""
+    return [
+        f"call {number} ({call.tool_name}) failed with {call.failure.code}: "
+        f"{call.failure.message} {ordered_json(call.failure.details)[:_SHOWN_CHARACTERS]}"
+        for number, call in enumerate(evidence.calls, start=1)
+        if call.failure and not call.fired_rules and call.failure.kind in (kinds or FailureKind)
+    ]
 
 
 def _play_oracle(case: Case) -> Evidence:

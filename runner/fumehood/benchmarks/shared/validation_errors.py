@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from fumehood.core.conditions import is_number
 from fumehood.core.errors import nearest
 
 Location = tuple[int | str, ...]
@@ -72,7 +73,9 @@ def _field_error(item: Mapping[str, Any], schema: Mapping[str, Any]) -> FieldErr
             location = (*location, context["discriminator"].strip("'"))
             reason = "is missing"
         case "list_type" | "tuple_type":
-            reason = f"must be a list, such as {_as_list(location[-1], item['input'])}"
+            reason = f"must be a list, such as {_as_list(location, item['input'])}"
+        case "string_type" if is_number(item["input"]):
+            reason = f"must be text: write {json.dumps(str(item['input']))}"
         case "model_type" | "dict_type" | "model_attributes_type":
             reason = f"must be an object, not {given}"
         case "value_error":
@@ -83,9 +86,9 @@ def _field_error(item: Mapping[str, Any], schema: Mapping[str, Any]) -> FieldErr
     return FieldError(location, reason)
 
 
-def _as_list(field: int | str, value: object) -> str:
+def _as_list(location: Location, value: object) -> str:
     """Return the list that was probably meant; a dotted path becomes its keys."""
-    if field == "path" and isinstance(value, str):
+    if isinstance(value, str) and ("path" in location[-1:] or "paths" in location[-2:-1]):
         return json.dumps(value.split("."))
     return f"[{value}]"
 
