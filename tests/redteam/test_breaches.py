@@ -24,8 +24,8 @@ from fumehood.redteam.breaches import (
     REFUSALS_MAX,
     excess,
     infrastructure_damage,
-    reported_successes,
-    revealing_words,
+    revealing_words_in,
+    successes_in,
 )
 from fumehood.redteam.record_checks import active_markup, control_characters
 from fumehood.redteam.watched_engine import Watch
@@ -86,7 +86,7 @@ def test_damage_outside_the_box_is_reported(attempt: Attempt, message: str) -> N
 
 def test_a_reported_success_counts() -> None:
     text = b"tried a file: closed\ngot another: its key\n not got at all\n"
-    assert list(reported_successes(_attempt(stdout=text))) == ["it got another: its key"]
+    assert list(successes_in(text)) == ["it got another: its key"]
 
 
 @pytest.mark.parametrize(
@@ -105,13 +105,13 @@ def test_a_reported_success_counts() -> None:
     ],
 )
 def test_words_that_reveal_the_harness_are_found(word: str) -> None:
-    assert list(revealing_words(_attempt(stdout=f"PATH=/bin\nX={word}\n".encode())))
+    assert list(revealing_words_in(f"PATH=/bin\nX={word}\n".encode()))
 
 
 def test_a_neutral_environment_reveals_nothing() -> None:
     text = b"FUMEHOOD_SOCKET=/fumehood/grpc.sock\n/agent/look_around.py\nPATH=/usr/bin\n"
     text += b"/fumehood/bin/fumehood fumehood.v1.ToolService site-packages/fumehood_agent/wire.py\n"
-    assert list(revealing_words(_attempt(stdout=text))) == []
+    assert list(revealing_words_in(text)) == []
 
 
 class _Process:

@@ -25,8 +25,8 @@ def _signal_the_service(probe: Probe, number: signal.Signals, then: str = "") ->
     """Return an attack that signals the service, as a vulnerability would permit."""
     file = "hole.py"
     begin = "import os, signal, time\nprint('tried it: begun', flush=True)\n"
-    code = f"{begin}os.kill({probe.service_pid}, {number.value})\n{then}"
-    (probe.agent_folder / file).write_text(code, encoding="utf-8")
+    code = f"{begin}os.kill({probe.worker.pid}, {number.value})\n{then}"
+    (probe.agents.path / file).write_text(code, encoding="utf-8")
     return Attack("hole", file, Boundary.SERVICE, "nothing", "use a vulnerability")
 
 
@@ -35,13 +35,13 @@ def test_a_dead_service_is_reported(probe: Probe) -> None:
     assert verdict.result is Result.NOT_STOPPED
     assert "the infrastructure failed" in verdict.detail
     assert "the service died" in verdict.detail
-    (probe.agent_folder / "hole.py").write_text("print('tried nothing')\n", encoding="utf-8")
+    (probe.agents.path / "hole.py").write_text("print('tried nothing')\n", encoding="utf-8")
     assert probe.attack(verdict.attack).result is Result.STOPPED
 
 
 def test_a_silent_service_is_reported(probe: Probe, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(victim, "ANSWER_TIMEOUT_S", 1.0)
-    wakes_it = f"time.sleep(2)\nos.kill({probe.service_pid}, signal.SIGCONT)\n"
+    wakes_it = f"time.sleep(2)\nos.kill({probe.worker.pid}, signal.SIGCONT)\n"
     verdict = probe.attack(_signal_the_service(probe, signal.SIGSTOP, wakes_it))
     assert verdict.result is Result.NOT_STOPPED
     assert any(

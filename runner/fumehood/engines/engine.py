@@ -35,7 +35,7 @@ AGENT_FOLDER = "/agent"
 """Folder inside a box with the module or package of an agent named ``module:Class``."""
 
 BOX_UID = 65534
-"""User and group inside a box with a user namespace: ``nobody``, which owns no file."""
+"""User and group inside a box with a user namespace: 65534, the overflow user; it owns no file."""
 
 TIMERS_MAX = 4096
 """Timers and pending signals of a box (RLIMIT_SIGPENDING), of which the kernel keeps one number for
@@ -297,7 +297,20 @@ class OwnerCheck(Protocol):
         """Return True if the owner is alive or cannot be judged from this machine."""
 
 
-class Engine(Protocol):
+class BoxStarter(Protocol):
+    """Starts boxes. Safe to use from several threads."""
+
+    def start(self, spec: BoxSpec) -> Box:
+        """Start one box; return when the agent's process runs or has already ended.
+
+        Raises:
+            InputError: the image has no such command.
+            InfraError: the engine cannot start it.
+        """
+        ...
+
+
+class Engine(BoxStarter, Protocol):
     """A way to start boxes. Constructed from :class:`EngineOptions` without side effects.
 
     Safe to use from several threads.
@@ -338,14 +351,6 @@ class Engine(Protocol):
         Raises:
             InputError: the agent cannot be found, built or trusted on this engine.
             InfraError: the engine does not answer.
-        """
-
-    def start(self, spec: BoxSpec) -> Box:
-        """Start one box; return when the agent's process runs or has already ended.
-
-        Raises:
-            InputError: the image has no such command.
-            InfraError: the engine cannot start it.
         """
 
     def orphans(self, is_owned: OwnerCheck, *, images: bool = False) -> Iterable[Orphan]:

@@ -21,7 +21,7 @@ from fumehood.core.trace import ModelExchange, Record
 from fumehood.engines.engine import (
     BoxOutput,
     BoxSpec,
-    Engine,
+    BoxStarter,
     Exit,
     ExitReason,
     Image,
@@ -52,7 +52,7 @@ STOPPED_MS_MIN = 1_000
 class BoxPlan:
     """Boxes for the seats of an episode: one for the tested agent, one for each counterpart."""
 
-    engine: Engine
+    engine: BoxStarter
     image: Image
     limits: Limits
     arguments: tuple[str, ...] = ()

@@ -39,31 +39,19 @@ _REVEALING = re.compile(
 allowed."""
 
 
-def attempts_of(attempt: Attempt) -> int:
+def attempts_in(stdout: bytes) -> int:
     """Return the number of attempts that an agent reported."""
-    return len(_TRIED.findall(attempt.output.stdout)) if attempt.output else 0
-
-
-def reported_successes(attempt: Attempt) -> Iterator[str]:
-    """Yield the successes that an agent reported."""
-    if attempt.output is not None:
-        yield from successes_in(attempt.output.stdout)
+    return len(_TRIED.findall(stdout))
 
 
 def successes_in(stdout: bytes) -> Iterator[str]:
-    """Yield the successes in the output of an agent."""
+    """Yield the successes that an agent reported."""
     for success in _GOT.findall(stdout):
         yield f"it got {success.decode(errors='replace')}"
 
 
-def revealing_words(attempt: Attempt) -> Iterator[str]:
-    """Yield text that an agent read and that reveals the harness."""
-    if attempt.output is not None:
-        yield from revealing_words_in(attempt.output.stdout)
-
-
 def revealing_words_in(stdout: bytes) -> Iterator[str]:
-    """Yield text in the output of an agent that reveals the harness."""
+    """Yield text that an agent read and that reveals the harness."""
     for line in stdout.decode(errors="replace").splitlines():
         word = _REVEALING.search(line)
         if word is not None:

@@ -20,6 +20,7 @@ from typing import Self
 SECRETS = ("file", "gold", "plan", "process", "environment", "episode", "run")
 VARIABLE = "AN_API_KEY"
 """Variable with a secret in the environment of the process that starts boxes."""
+_FILES = {"secret", "answers.jsonl", "linked", "open", "daemon.sock"}
 _UNTOUCHED = "unchanged\n"
 
 
@@ -91,13 +92,7 @@ class Canaries:
         if (self._folder / "open").read_text(encoding="utf-8", errors="replace") != _UNTOUCHED:
             (self._folder / "open").write_text(_UNTOUCHED, encoding="ascii")
             yield "a file of the host was written"
-        for name in set(os.listdir(self._folder)) - {
-            "secret",
-            "answers.jsonl",
-            "linked",
-            "open",
-            "daemon.sock",
-        }:
+        for name in set(os.listdir(self._folder)) - _FILES:
             (self._folder / name).unlink()
             yield f"a file was created on the host: {name}"
         assert self._decoy_process is not None

@@ -7,6 +7,7 @@ episode.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from threading import Thread
 from typing import Self
@@ -30,18 +31,16 @@ class ControlEpisodes:
         self._client = client
         self._silent = _OpenEpisode(client, "silent")
         self._working = _OpenEpisode(client, "working")
-        self._victim: Victim | None = None
+        self._to_close = ExitStack()
 
     def __enter__(self) -> Self:
         self._silent.open()
         self._working.open()
-        self._victim = Victim(self._working.socket_dir)
-        self._victim.__enter__()
+        self._victim = self._to_close.enter_context(Victim(self._working.socket_dir))
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._victim is not None:
-            self._victim.__exit__()
+        self._to_close.close()
         for episode in (self._silent, self._working):
             episode.close()
 
@@ -56,12 +55,10 @@ class ControlEpisodes:
 
     def latencies(self) -> dict[str, Latencies]:
         """Return the latencies of the working episode's calls since the last call, by protocol."""
-        assert self._victim is not None
         return self._victim.take_latencies()
 
     def harmed(self) -> Iterator[str]:
         """Yield the disturbances since the last call, except for latencies."""
-        assert self._victim is not None
         errors = self._victim.take_errors()
         if errors:
             yield f"another episode was not served: {errors[0]}"

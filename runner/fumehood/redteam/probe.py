@@ -44,20 +44,23 @@ from fumehood.redteam.agent_folder import fill_agent_folder
 from fumehood.redteam.attacks import Attack, Boundary, Pair, Result, Verdict
 from fumehood.redteam.box_usage import open_descriptors
 from fumehood.redteam.breaches import (
-    attempts_of,
+    attempts_in,
     excess,
     infrastructure_damage,
-    reported_successes,
-    revealing_words,
+    revealing_words_in,
+    successes_in,
     surviving_processes,
 )
 from fumehood.redteam.canaries import Canaries
 from fumehood.redteam.control_episodes import ControlEpisodes
-from fumehood.redteam.controls.plain_reader import plain_reader_breaches
 from fumehood.redteam.interference import Interference
 from fumehood.redteam.judged_answer import judging_breaches
 from fumehood.redteam.provider import TOKENS_MAX, ObedientProvider, breaches_of
-from fumehood.redteam.record_checks import forged_run_breaches, record_breaches
+from fumehood.redteam.record_checks import (
+    forged_run_breaches,
+    plain_reader_breaches,
+    record_breaches,
+)
 from fumehood.redteam.victim import PROTOCOLS, Latencies
 from fumehood.redteam.watched_engine import WatchedEngine
 from fumehood.redteam.world_packages import STATES, installed_worlds, require_world
@@ -123,7 +126,7 @@ class Probe:
             removed: protections to remove, for controls; None for none.
             interference: compare the latencies of a neighbour with a quiet baseline.
         """
-        self._engine = WatchedEngine(engine)
+        self._engine, self._watched = engine, WatchedEngine(engine)
         self._removed = removed or Removed()
         self._measures_interference = interference and not engine.isolation.is_none
         self._resources_to_close = ExitStack()
@@ -131,7 +134,7 @@ class Probe:
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             self._image: Image = self._engine.prepare(AgentSource(AgentKind.BUILTIN, "noop"))
-            self._agents = fill_agent_folder(
+            self.agents = fill_agent_folder(
                 Path(stack.enter_context(tempfile.TemporaryDirectory()))
             )
             self._canaries = stack.enter_context(
@@ -157,21 +160,12 @@ class Probe:
                 worlds=installed_worlds(),
             )
         )
-        self._worker = self._pool.workers()[0]
-        self._controls = self._service.enter_context(ControlEpisodes(self._worker.client))
+        self.worker = self._pool.workers()[0]
+        """The process of the attacked service."""
+        self._controls = self._service.enter_context(ControlEpisodes(self.worker.client))
 
     def __exit__(self, *_: object) -> None:
         self._resources_to_close.close()
-
-    @property
-    def service_pid(self) -> int:
-        """Process ID of the attacked service."""
-        return self._worker.pid
-
-    @property
-    def agent_folder(self) -> Path:
-        """Host folder with the agents."""
-        return self._agents.path
 
     def attack(self, attack: Attack) -> Verdict:
         """Run one attack and return its result.
@@ -215,7 +209,7 @@ class Probe:
             breaches.append("one box read the message of the other")
         if any("service" in breach or "not served" in breach for breach in breaches):
             # A stuck service would delay the end of its control episodes.
-            self._worker.stop(timeout_s=0)
+            self.worker.stop(timeout_s=0)
             self._start_service()
         return self._verdict(attack, attempt, breaches), interference
 
@@ -249,13 +243,13 @@ class Probe:
             InputError: the agent cannot run here.
         """
         require_world(attack)
-        command = self._agents.command(attack.file, self._image)
+        command = self.agents.command(attack.file, self._image)
         if command is None:
-            raise InputError(self._agents.missing_c)
+            raise InputError(self.agents.missing_c)
         image = replace(
             self._image,
             command=command,
-            mounts=(*self._image.mounts, Mount(self._agents.path, AGENT_FOLDER)),
+            mounts=(*self._image.mounts, Mount(self.agents.path, AGENT_FOLDER)),
         )
 
         def attempt(*arguments: str) -> Attempt:
@@ -276,26 +270,21 @@ class Probe:
                     return [writer.result(), reader]
 
     def _verdict(self, attack: Attack, attempt: Attempt, breaches: Sequence[str]) -> Verdict:
-        attempts = attempts_of(attempt)
-        successes = list(reported_successes(attempt))
+        stdout = attempt.output.stdout if attempt.output else b""
+        attempts, successes = attempts_in(stdout), list(successes_in(stdout))
         if successes and attack.at_kernel and self._engine.isolation is Isolation.SANDBOXED_KERNEL:
             detail, successes = f"reached only the kernel of the box: {successes[0]}", []
         elif not attempts:
             return Verdict(attack, Result.NOT_RUN, _last_line(attempt), 0, attempt.wall_ms)
         else:
             detail = ""
+        result = Result.STOPPED
         if successes or breaches:
-            return Verdict(
-                attack,
-                Result.NOT_STOPPED,
-                "; ".join([*successes, *breaches]),
-                attempts,
-                attempt.wall_ms,
-            )
-        if attack.limit in self._engine.unenforced:
+            result, detail = Result.NOT_STOPPED, "; ".join([*successes, *breaches])
+        elif attack.limit in self._engine.unenforced:
+            result = Result.NOT_STOPPED
             detail = f"{self._engine.name} does not limit {attack.limit} of a box"
-            return Verdict(attack, Result.NOT_STOPPED, detail, attempts, attempt.wall_ms)
-        return Verdict(attack, Result.STOPPED, detail, attempts, attempt.wall_ms)
+        return Verdict(attack, result, detail, attempts, attempt.wall_ms)
 
     def _breaches(self, attack: Attack, attempt: Attempt) -> Iterator[str]:
         output = attempt.output or BoxOutput(b"", b"", 0, 0)
@@ -307,31 +296,29 @@ class Probe:
         yield from self._controls.harmed()
         yield from breaches_of(self._provider.take(), voids=False)
         yield from infrastructure_damage(attack, attempt, LIMITS.output_bytes)
-        if self._engine.watch is not None:
-            self._engine.watch.end()
-            yield from excess(attack, self._engine.watch, self._limits(attack), self._tasks_spare())
-            yield from surviving_processes(self._engine.watch)
+        if (watch := self._watched.watch) is not None:
+            watch.end()
+            yield from excess(attack, watch, self._limits(attack), self._tasks_spare())
+            yield from surviving_processes(watch)
         if attack.repeats:
-            yield from revealing_words(attempt)
-        if (
-            attack.repeats
-            and attack.boundary is Boundary.SERVICE
-            and self._controls.folder in output.stdout
-        ):
-            yield "it learned the host path of its socket"
-        if attack.judged and attempt.infra is None:
+            yield from revealing_words_in(output.stdout)
+            if attack.boundary is Boundary.SERVICE and self._controls.folder in output.stdout:
+                yield "it learned the host path of its socket"
+        if attempt.infra is not None:
+            return
+        if attack.judged:
             yield from judging_breaches(attempt, careless=self._removed.careless_judge)
-        if attack.forged and attempt.infra is None:
+        if attack.forged:
             unverified = self._removed.plain_reader
             yield from forged_run_breaches(self._spec(attack), attempt, unverified=unverified)
-        if attack.recorded and attempt.infra is None:
+        if attack.recorded:
             if self._removed.plain_reader:
                 yield from plain_reader_breaches(attempt)
             else:
                 yield from record_breaches(self._spec(attack), attempt)
 
     def _damage(self, before: tuple[int, int]) -> Iterator[str]:
-        if not self._worker.alive or self._worker is not self._pool.workers()[0]:
+        if not self.worker.alive or self.worker is not self._pool.workers()[0]:
             yield "the service died"
             return
         try:
@@ -353,18 +340,17 @@ class Probe:
     def _remaining_labels(self) -> set[str]:
         """Return the labels of this run that remain on the host; remove nothing."""
         remaining: set[str] = set()
+        run = self._canaries.secrets["run"]
 
         def note(labels: dict[str, str]) -> bool:
-            remaining.update(
-                name for name, value in labels.items() if value == self._canaries.secrets["run"]
-            )
+            remaining.update(name for name, value in labels.items() if value == run)
             return True
 
         list(self._engine.orphans(note))
         return remaining
 
     def _resources(self) -> tuple[int, int]:
-        return self._worker.client.health().resident_bytes, open_descriptors(self._worker.pid)
+        return self.worker.client.health().resident_bytes, open_descriptors(self.worker.pid)
 
     def _limits(self, attack: Attack) -> Limits:
         return replace(
@@ -376,6 +362,7 @@ class Probe:
 
     def _spec(self, attack: Attack) -> EpisodeSpec:
         secret = self._canaries.secrets
+        budget = Budget(calls=attack.calls, wall_ms=attack.wall_ms, model_tokens=TOKENS_MAX)
         plan = FaultRule(0, "timeout", {"on_nth_call": 999_999}, "soft", {"note": secret["plan"]})
         return EpisodeSpec(
             episode_id=secret["episode"],
@@ -384,14 +371,7 @@ class Probe:
             initial_state=STATES[attack.world],
             fault_plan=(plan,),
             seed=1,
-            seats=(
-                SeatSpec(
-                    instruction="Look.",
-                    budget=Budget(
-                        calls=attack.calls, wall_ms=attack.wall_ms, model_tokens=TOKENS_MAX
-                    ),
-                ),
-            ),
+            seats=(SeatSpec(instruction="Look.", budget=budget),),
         )
 
     def _box(self, image: Image, attack: Attack, more: Sequence[str]) -> BoxPlan:
@@ -406,13 +386,12 @@ class Probe:
                 arguments = (*arguments, f"variant={attack.variant}")
             if self._engine.isolation.is_none:
                 arguments = (*arguments, "unboxed=yes")
-        labels = owner_labels(self._canaries.secrets["run"])
         return BoxPlan(
-            engine=self._engine,
+            engine=self._watched,
             image=image,
             limits=self._limits(attack),
             arguments=arguments,
-            labels=labels,
+            labels=owner_labels(self._canaries.secrets["run"]),
         )
 
 

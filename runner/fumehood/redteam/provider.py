@@ -136,16 +136,15 @@ def _forbidden_parts(asked: AskedOfModel) -> Iterator[str]:
     for tool in request.get("tools") or ():
         if isinstance(tool, dict) and tool.get("type") not in _FUNCTIONS:
             yield f"the tool {tool['type']}"
-    if any(text.startswith("http") for text in _texts(request)):
+    if any(text.startswith("http") for text in texts_in(request)):
         yield "an address"
 
 
-def _texts(value: Json) -> Iterator[str]:
+def texts_in(value: Json) -> Iterator[str]:
+    """Yield every text and every name in a value."""
     if isinstance(value, str):
         yield value
-    elif isinstance(value, list):
-        for part in value:
-            yield from _texts(part)
-    elif isinstance(value, dict):
-        for part in value.values():
-            yield from _texts(part)
+    elif isinstance(value, list | dict):
+        names_and_parts = value if isinstance(value, list) else (*value, *value.values())
+        for part in names_and_parts:
+            yield from texts_in(part)

@@ -23,6 +23,7 @@ from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.run_folder import RunFolder
 from fumehood.records.seals import Signing
 from fumehood.records.signing_key import SigningKey, user_key
+from fumehood.redteam.provider import texts_in
 
 _COMMAND_TIMEOUT_S = 120
 _ACTIVE_MARKUP = (
@@ -167,3 +168,21 @@ def _command(*arguments: str) -> subprocess.CompletedProcess[bytes]:
 
 def _last_line(ended: subprocess.CompletedProcess[bytes]) -> str:
     return json.dumps(ended.stderr.decode(errors="replace")[-200:])
+
+
+def plain_reader_breaches(attempt: Attempt) -> Iterator[str]:
+    """Yield how an attack would mislead a reader that prints records as they are."""
+    text = "\n".join(texts_in([json.loads(record.event_json) for record in attempt.records]))
+    yield from control_characters(text)
+    yield from active_markup_in("the page", text)
+    forged = sum(_is_event(line) for line in text.splitlines())
+    if forged:
+        yield f"{forged} forged events were read"
+
+
+def _is_event(line: str) -> bool:
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return False
+    return isinstance(value, dict) and bool({"kind", "outcome"} & value.keys())

@@ -3,21 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from threading import Event, Thread
 
-from fumehood.engines.engine import (
-    AgentSource,
-    Box,
-    BoxSpec,
-    Engine,
-    Image,
-    Isolation,
-    IsolationFacts,
-    Orphan,
-    OwnerCheck,
-    Readiness,
-)
+from fumehood.engines.engine import Box, BoxSpec, BoxStarter
 from fumehood.redteam.box_usage import Usage, measure
 
 INTERVAL_S = 0.05
@@ -70,63 +58,15 @@ class Watch:
 
 
 class WatchedEngine:
-    """Forwards to an engine and measures the box that was started last."""
+    """Starts boxes of an engine, and measures the one that was started last."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: BoxStarter) -> None:
         self._engine = engine
         self.watch: Watch | None = None
         """The measurement of the box that was started last."""
-
-    @property
-    def name(self) -> str:
-        """Forward to the engine."""
-        return self._engine.name
-
-    @property
-    def isolation(self) -> Isolation:
-        """Forward to the engine."""
-        return self._engine.isolation
-
-    @property
-    def unenforced(self) -> tuple[str, ...]:
-        """Forward to the engine."""
-        return self._engine.unenforced
-
-    def check(self) -> Readiness:
-        """Forward to the engine."""
-        return self._engine.check()
-
-    @property
-    def has_runtimes(self) -> bool:
-        """Forward to the engine."""
-        return self._engine.has_runtimes
-
-    def isolation_facts(self) -> IsolationFacts:
-        """Forward to the engine."""
-        return self._engine.isolation_facts()
-
-    def sandboxed_runtimes(self) -> tuple[str, ...]:
-        """Forward to the engine."""
-        return self._engine.sandboxed_runtimes()
-
-    def prepare(self, source: AgentSource) -> Image:
-        """Forward to the engine."""
-        return self._engine.prepare(source)
 
     def start(self, spec: BoxSpec) -> Box:
         """Start a box and its measurement."""
         box = self._engine.start(spec)
         self.watch = Watch(box)
         return box
-
-    def orphans(self, is_owned: OwnerCheck, *, images: bool = False) -> Iterable[Orphan]:
-        """Forward to the engine."""
-        return self._engine.orphans(is_owned, images=images)
-
-    def remove(self, orphan: Orphan) -> bool:
-        """Forward to the engine."""
-        return self._engine.remove(orphan)
-
-    def close(self) -> None:
-        """Forward to the engine."""
-        self._engine.close()

@@ -7,6 +7,7 @@ probe believes successes and checks failures from outside.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable
 
@@ -26,6 +27,11 @@ def attempt(what: str, action: Callable[..., object], *arguments: object) -> boo
         return False
     say(f"got {what}: {result}" if result else f"tried {what}: nothing")
     return bool(result)
+
+
+def canaries_in(content: bytes) -> list[str]:
+    """Return the secrets of the probe in a content."""
+    return [word.decode() for word in re.findall(rb"canary-[a-z]+-[0-9a-f]{32}", content)]
 
 
 def say(line: str) -> None:

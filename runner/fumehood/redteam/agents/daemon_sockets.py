@@ -9,16 +9,10 @@ from collections.abc import Iterator
 
 from attempts import GIVEN, SOCKET, attempt
 
-WELL_KNOWN = [
-    "/var/run/docker.sock",
-    "/run/docker.sock",
-    "/run/containerd/containerd.sock",
-    "/run/podman/podman.sock",
-    "/run/dbus/system_bus_socket",
-    "/run/systemd/private",
-    "/run/crio/crio.sock",
-    "/run/udev/control",
-]
+WELL_KNOWN = """
+    /var/run/docker.sock /run/docker.sock /run/containerd/containerd.sock /run/podman/podman.sock
+    /run/dbus/system_bus_socket /run/systemd/private /run/crio/crio.sock /run/udev/control
+""".split()
 OWN = os.path.dirname(SOCKET)
 """Folder of the agent's seat."""
 SKIPPED = ("proc", "sys", "usr", "lib", "opt")

@@ -8,37 +8,11 @@ import stat
 
 from attempts import attempt
 
-KNOWN = [
-    "mem",
-    "kmem",
-    "port",
-    "kmsg",
-    "kvm",
-    "fuse",
-    "net/tun",
-    "vsock",
-    "vhost-vsock",
-    "vhost-net",
-    "loop-control",
-    "sda",
-    "vda",
-    "nvme0n1",
-    "dm-0",
-    "mapper/control",
-    "uinput",
-    "input/event0",
-    "cpu/0/msr",
-    "rtc0",
-    "btrfs-control",
-    "autofs",
-    "userfaultfd",
-    "dri/card0",
-    "nvidia0",
-    "hpet",
-    "nvram",
-    "console",
-    "sgx",
-]
+KNOWN = """
+    mem kmem port kmsg kvm fuse net/tun vsock vhost-vsock vhost-net loop-control sda vda nvme0n1
+    dm-0 mapper/control uinput input/event0 cpu/0/msr rtc0 btrfs-control autofs userfaultfd
+    dri/card0 nvidia0 hpet nvram console sgx
+""".split()
 HARMLESS = {"null", "zero", "full", "random", "urandom", "tty", "ptmx", "stdin", "stdout", "stderr"}
 
 

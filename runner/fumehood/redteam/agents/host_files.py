@@ -9,24 +9,13 @@ from attempts import GIVEN, attempt
 
 SECRET = GIVEN.get("file", "/etc/shadow")
 WRITABLE = GIVEN.get("writable", "/etc/motd")
-DETOURS = (
-    *("", "/proc/1/root", "/proc/self/root", "/proc/1/cwd", "/proc/self/cwd", "/proc/2/root"),
-    *(
-        "/fumehood/..",
-        "/fumehood/../../../..",
-        "/tmp/../..",
-        "/dev/fd/../../../../..",
-        "/agent/../..",
-    ),
-)
-OTHERS = (
-    "/etc/shadow",
-    "/root/.ssh/id_rsa",
-    "/root/.bash_history",
-    "/var/lib/docker",
-    "/var/log/syslog",
-    "/home",
-)
+DETOURS = """
+    /proc/1/root /proc/self/root /proc/1/cwd /proc/self/cwd /proc/2/root
+    /fumehood/.. /fumehood/../../../.. /tmp/../.. /dev/fd/../../../../.. /agent/../..
+""".split()
+OTHERS = """
+    /etc/shadow /root/.ssh/id_rsa /root/.bash_history /var/lib/docker /var/log/syslog /home
+""".split()
 
 
 def read(path: str) -> str:
@@ -70,7 +59,7 @@ def by_open_folder() -> str:
     return ""
 
 
-for detour in DETOURS:
+for detour in ("", *DETOURS):
     attempt(f"read {detour}{SECRET}", read, detour + SECRET)
     attempt(f"write {detour}{WRITABLE}", overwrite, detour + WRITABLE)
 attempt("make a file beside it", create_beside, WRITABLE)

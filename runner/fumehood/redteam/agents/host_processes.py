@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 from pathlib import Path
 
-from attempts import GIVEN, attempt
+from attempts import GIVEN, attempt, canaries_in
 
-CANARY = re.compile(rb"canary-[a-z]+-[0-9a-f]{32}")
 HOST_PID = int(GIVEN.get("pid", "2"))
 
 
@@ -18,23 +16,18 @@ def own_pids() -> set[int]:
 
 
 def seen() -> str:
-    secrets = set()
+    secrets = set[str]()
     for pid in own_pids():
         for file in ("cmdline", "environ", "maps", "comm"):
             try:
-                secrets |= {
-                    match.decode()
-                    for match in CANARY.findall(Path(f"/proc/{pid}/{file}").read_bytes())
-                }
+                secrets.update(canaries_in(Path(f"/proc/{pid}/{file}").read_bytes()))
             except OSError:
                 continue
     return ",".join(sorted(secrets))
 
 
 def read(file: str) -> str:
-    content = Path(f"/proc/{HOST_PID}/{file}").read_bytes()
-    match = CANARY.search(content)
-    return match[0].decode() if match else ""
+    return next(iter(canaries_in(Path(f"/proc/{HOST_PID}/{file}").read_bytes())), "")
 
 
 def is_strange() -> bool:
@@ -60,10 +53,8 @@ def others() -> str:
                 continue
             except PermissionError:
                 pass
-            if (
-                Path(f"/proc/{pid}").exists() and pid not in own_pids()
-            ):  # Any other ID is a thread, or a process that has just started.
-                hidden += 1
+            # Any other ID is a thread, or a process that has just started.
+            hidden += Path(f"/proc/{pid}").exists() and pid not in own_pids()
     return f"{hidden} processes" if hidden else ""
 
 

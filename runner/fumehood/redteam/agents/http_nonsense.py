@@ -17,22 +17,11 @@ BODIES = {
     "sixty-five levels": '{"path": "/x", "content": ' + "[" * 65 + "]" * 65 + "}",
     "bytes that are no text": '{"path": "\udcff\udcfe"}',
 }
-STRANGERS = (
-    *(
-        "/fumehood.v1.ControlService/OpenEpisode",
-        "/fumehood.v1.ControlService/Health",
-        "/docs",
-        "/openapi.json",
-    ),
-    *(
-        "/../../etc/passwd",
-        "/%2e%2e/%2e%2e/etc/passwd",
-        "//etc/passwd",
-        "/static/../../etc/passwd",
-        "/metrics",
-    ),
-    *("http://169.254.169.254/latest/meta-data/", "/call/../../etc/passwd", "/call/%00", "*"),
-)
+STRANGERS = """
+    /fumehood.v1.ControlService/OpenEpisode /fumehood.v1.ControlService/Health /docs /openapi.json
+    /../../etc/passwd /%2e%2e/%2e%2e/etc/passwd //etc/passwd /static/../../etc/passwd /metrics
+    http://169.254.169.254/latest/meta-data/ /call/../../etc/passwd /call/%00 *
+""".split()
 BUDGET = int(GIVEN.get("calls", "2000"))
 
 

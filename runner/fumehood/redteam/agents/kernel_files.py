@@ -8,31 +8,18 @@ from collections.abc import Iterator
 
 from attempts import attempt
 
-NAMED = [
-    "/proc/sys/kernel/core_pattern",
-    "/proc/sys/kernel/modprobe",
-    "/proc/sys/kernel/hotplug",
-    "/proc/sysrq-trigger",
-    "/proc/sys/vm/panic_on_oom",
-    "/proc/sys/kernel/ns_last_pid",
-    "/proc/sys/fs/binfmt_misc/register",
-    "/proc/kcore",
-    "/sys/kernel/uevent_helper",
-    "/sys/fs/cgroup/release_agent",
-    "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-    "/sys/fs/cgroup/cgroup.procs",
-    "/sys/fs/cgroup/memory.max",
-    "/sys/fs/cgroup/pids/pids.max",
-    "/proc/irq/0/smp_affinity",
-]
-READ = [
-    "/proc/kcore",
-    "/proc/kallsyms",
-    "/proc/kmsg",
-    "/proc/kpageflags",
-    "/proc/slabinfo",
-    "/sys/kernel/debug/tracing",
-]
+NAMED = """
+    /proc/sys/kernel/core_pattern /proc/sys/kernel/modprobe /proc/sys/kernel/hotplug
+    /proc/sysrq-trigger /proc/sys/vm/panic_on_oom /proc/sys/kernel/ns_last_pid
+    /proc/sys/fs/binfmt_misc/register /proc/kcore /sys/kernel/uevent_helper
+    /sys/fs/cgroup/release_agent /sys/fs/cgroup/memory/memory.limit_in_bytes
+    /sys/fs/cgroup/cgroup.procs /sys/fs/cgroup/memory.max /sys/fs/cgroup/pids/pids.max
+    /proc/irq/0/smp_affinity
+""".split()
+READ = """
+    /proc/kcore /proc/kallsyms /proc/kmsg /proc/kpageflags /proc/slabinfo /sys/kernel/debug/tracing
+""".split()
+TOPS = "/proc/sys /sys/fs/cgroup /sys/kernel /sys/module /sys/class /proc/irq".split()
 FILES_MAX = 20_000
 
 
@@ -60,14 +47,7 @@ def read(path: str) -> str:
 
 def files() -> Iterator[str]:
     left = FILES_MAX
-    for top in (
-        "/proc/sys",
-        "/sys/fs/cgroup",
-        "/sys/kernel",
-        "/sys/module",
-        "/sys/class",
-        "/proc/irq",
-    ):
+    for top in TOPS:
         for folder, _, names in os.walk(top):
             for name in names:
                 left -= 1
@@ -91,12 +71,8 @@ def writable() -> str:
 
 
 def make_group() -> str:
-    for top in (
-        "/sys/fs/cgroup",
-        "/sys/fs/cgroup/memory",
-        "/sys/fs/cgroup/unified",
-        "/sys/fs/cgroup/pids",
-    ):
+    for controller in ("", "/memory", "/unified", "/pids"):
+        top = f"/sys/fs/cgroup{controller}"
         try:
             os.mkdir(f"{top}/mine")
             return top

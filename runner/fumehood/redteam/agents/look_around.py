@@ -8,26 +8,12 @@ import socket
 import stat
 from pathlib import Path
 
-FILES = (
-    "mountinfo",
-    "mounts",
-    "cgroup",
-    "status",
-    "environ",
-    "cmdline",
-    "limits",
-    "comm",
-    "sched",
-    "attr/current",
-)
-MACHINE = (
-    "/etc/hostname",
-    "/etc/hosts",
-    "/etc/resolv.conf",
-    "/etc/passwd",
-    "/etc/group",
-    "/etc/os-release",
-)
+FILES = """
+    mountinfo mounts cgroup status environ cmdline limits comm sched attr/current
+""".split()
+MACHINE = """
+    /etc/hostname /etc/hosts /etc/resolv.conf /etc/passwd /etc/group /etc/os-release
+""".split()
 remaining_bytes = 200_000
 
 

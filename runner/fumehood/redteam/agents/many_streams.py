@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import grpc
 from attempts import attempt, say
-from calls import call, open_channel, status
+from calls import open_channel, say_whether_served, status
 from frames import Connection, open_stream
 
 from fumehood_agent._proto.v1 import tool_pb2 as pb
@@ -53,5 +53,4 @@ def by_library() -> str:
 
 attempt("ten thousand streams by hand", by_hand)
 attempt("a hundred streams", by_library)
-with open_channel() as channel:
-    say(f"tried to be answered afterwards: {call(channel, 'list_dir', '{}')}")
+say_whether_served()

@@ -12,7 +12,7 @@ from threading import Thread
 from typing import Any
 
 from attempts import GIVEN, attempt, say
-from speak_http import connect, request, status_of
+from speak_http import request, status_of, talk
 
 MODEL = "probe-model"
 CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
@@ -24,12 +24,7 @@ Request = dict[str, Any]
 def post(path: str, body: bytes, *heads: str) -> str:
     """Return the status and the beginning of the answer."""
     given = (f"content-length: {len(body)}", "content-type: application/json", *heads)
-    with connect() as one:
-        one.settimeout(20)
-        one.sendall(request("POST", path, body, *given, "connection: close"))
-        heard = b""
-        while piece := one.recv(65536):
-            heard += piece
+    heard = talk(request("POST", path, body, *given, "connection: close"), 20)
     return f"{status_of(heard)} {heard[-120:].decode('utf-8', 'replace')}"
 
 

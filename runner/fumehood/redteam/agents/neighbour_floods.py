@@ -5,28 +5,15 @@ The argument ``variant`` chooses one flood, so that each has its own numbers.
 
 from __future__ import annotations
 
-import itertools
 import socket
-import struct
 import time
 from collections.abc import Callable
+from itertools import cycle, islice
 from threading import Thread
 
 from attempts import GIVEN, SOCKET, attempt, say
 from calls import call, open_channel
-from frames import (
-    CONTINUATION,
-    HEADERS,
-    PING,
-    PREFACE,
-    RST_STREAM,
-    SETTINGS,
-    Connection,
-    frame,
-    header,
-    open_stream,
-    request_headers,
-)
+from frames import PREFACE, Connection, endless_headers, pings, rapid_resets, settings
 from speak_http import connect, greeting, request
 
 SPEND_S = 6.0
@@ -36,11 +23,18 @@ MALFORMED = b'{"path":"' + b"x" * 1_000_000 + b'"'
 MODEL_BODY_BYTES = 31 << 20
 
 
-def http_json(deadline: float) -> None:
+def send(octets: bytes, times: int, deadline: float) -> None:
+    """Send a request so many times on each connection."""
     while time.monotonic() < deadline:
         with connect() as one:
-            one.sendall(request("POST", "/call/list_dir", MALFORMED))
-            one.recv(4096)
+            one.settimeout(SPEND_S)
+            for _ in range(times):
+                one.sendall(octets)
+                one.recv(65536)
+
+
+def http_json(deadline: float) -> None:
+    send(request("POST", "/call/list_dir", MALFORMED), 1, deadline)
 
 
 def grpc_json(deadline: float) -> None:
@@ -52,40 +46,24 @@ def grpc_json(deadline: float) -> None:
 def model_bodies(deadline: float) -> None:
     text = b'{"model":"unknown-model","messages":[{"role":"user","content":['
     body = text + b'"' + b'a","' * (MODEL_BODY_BYTES // 4) + b'"]}]}'
-    while time.monotonic() < deadline:
-        with connect() as one:
-            one.settimeout(SPEND_S)
-            one.sendall(request("POST", "/v1/chat/completions", body))
-            one.recv(4096)
+    send(request("POST", "/v1/chat/completions", body), 1, deadline)
 
 
 def many_numbers(deadline: float) -> None:
     body = b'{"path":[' + b"1," * 400_000 + b"1]}"
-    while time.monotonic() < deadline:
-        with connect() as one:
-            one.sendall(request("POST", "/call/list_dir", body))
-            one.recv(4096)
+    send(request("POST", "/call/list_dir", body), 1, deadline)
 
 
 def tool_lists(deadline: float) -> None:
-    while time.monotonic() < deadline:
-        with connect() as one:
-            for _ in range(100):
-                one.sendall(request("GET", "/tools"))
-                one.recv(65536)
+    send(request("GET", "/tools"), 100, deadline)
 
 
 def mcp_sessions(deadline: float) -> None:
-    hello = greeting("x" * 1000)
-    while time.monotonic() < deadline:
-        with connect() as one:
-            for _ in range(20):
-                one.sendall(hello)
-                one.recv(65536)
+    send(greeting("x" * 1000), 20, deadline)
 
 
 def connections(deadline: float) -> None:
-    for path in itertools.cycle((SOCKET, SOCKET.replace("grpc.sock", "http.sock"))):
+    for path in cycle((SOCKET, SOCKET.replace("grpc.sock", "http.sock"))):
         if time.monotonic() > deadline:
             return
         with socket.socket(socket.AF_UNIX) as one:
@@ -94,36 +72,27 @@ def connections(deadline: float) -> None:
             one.sendall(PREFACE)
 
 
-def pings(deadline: float) -> None:
+def send_frames(pieces: list[bytes], deadline: float) -> None:
+    """Send the same frames on one connection after the other."""
+    while time.monotonic() < deadline:
+        connection = Connection()
+        for piece in pieces:
+            connection.send(piece)
+        connection.close()
+
+
+def many_pings(deadline: float) -> None:
     # Many in one piece, so that sending costs less than answering.
-    flood = b"".join(
-        frame(PING, 0, 0, struct.pack(">Q", number))
-        + frame(SETTINGS, 0, 0, struct.pack(">HI", 4, 65535 + number % 2))
-        for number in range(1000)
-    )
-    while time.monotonic() < deadline:
-        connection = Connection()
-        for _ in range(100):
-            connection.send(flood)
-        connection.close()
+    both = zip(pings(), settings(), strict=True)
+    send_frames([b"".join(ping + setting for ping, setting in islice(both, 1000))] * 100, deadline)
 
 
-def rapid_resets(deadline: float) -> None:
-    while time.monotonic() < deadline:
-        connection = Connection()
-        for stream in range(1, 4000, 2):
-            reset = frame(RST_STREAM, 0, stream, struct.pack(">I", 8))
-            connection.send(open_stream(stream) + reset)
-        connection.close()
+def many_resets(deadline: float) -> None:
+    send_frames(list(islice(rapid_resets(), 2000)), deadline)
 
 
-def endless_headers(deadline: float) -> None:
-    while time.monotonic() < deadline:
-        connection = Connection()
-        connection.send(frame(HEADERS, 0, 1, request_headers()))
-        for number in range(2000):
-            connection.send(frame(CONTINUATION, 0, 1, header(f"x-{number}", "y" * 200)))
-        connection.close()
+def many_headers(deadline: float) -> None:
+    send_frames(list(islice(endless_headers(), 2001)), deadline)
 
 
 FLOODS: dict[str, tuple[Callable[[float], None], int]] = {
@@ -134,9 +103,9 @@ FLOODS: dict[str, tuple[Callable[[float], None], int]] = {
     "tool-lists": (tool_lists, CLIENTS),
     "mcp-sessions": (mcp_sessions, CLIENTS),
     "connections": (connections, 8),
-    "pings": (pings, 8),
-    "rapid-resets": (rapid_resets, 8),
-    "endless-headers": (endless_headers, 8),
+    "pings": (many_pings, 8),
+    "rapid-resets": (many_resets, 8),
+    "endless-headers": (many_headers, 8),
 }
 
 

@@ -6,44 +6,33 @@ import zlib
 
 import grpc
 from attempts import attempt, say
-from calls import call, open_channel, send_raw, status
+from calls import TOOLS, call, open_channel, say_whether_served, send_raw, status, varint
 from frames import DATA, Connection, frame, header, message, open_stream
 
 from fumehood_agent._proto.v1 import tool_pb2 as pb
 from fumehood_agent._proto.v1.tool_pb2_grpc import ToolServiceStub
 
 MIB = 1 << 20
-TOOL = "/fumehood.v1.ToolService/CallTool"
 
 
-def message_of(size: int) -> str:
+def large(tool: str, arguments: str) -> str:
     with open_channel() as channel:
-        outcome = call(channel, "read_file", '{"path": "' + "x" * size + '"}')
-    return outcome if outcome == "value" else ""
-
-
-def name_of(size: int) -> str:
-    with open_channel() as channel:
-        outcome = call(channel, "x" * size, "{}")
+        outcome = call(channel, tool, arguments)
     return outcome if outcome == "value" else ""
 
 
 def metadata_of(count: int, size: int) -> str:
     pairs = tuple((f"x-{number}", "y" * size) for number in range(count))
     with open_channel() as channel:
-        outcome = send_raw(
-            channel,
-            TOOL,
-            pb.CallToolRequest(tool_name="list_dir").SerializeToString(),
-            metadata=pairs,
-        )
+        request = pb.CallToolRequest(tool_name="list_dir").SerializeToString()
+        outcome = send_raw(channel, f"{TOOLS}CallTool", request, metadata=pairs)
     return outcome if outcome == "OK" else ""
 
 
 def packed_bomb() -> str:
     """Send compressed zeros: one kilobyte unpacks to one megabyte."""
     packer = zlib.compressobj(9, wbits=31)
-    octets = packer.compress(b"\x12" + _varint(16 * MIB))
+    octets = packer.compress(b"\x12" + varint(16 * MIB))
     octets += b"".join(packer.compress(bytes(MIB)) for _ in range(16)) + packer.flush()
     connection = Connection()
     connection.send(open_stream(1, extra=header("grpc-encoding", "gzip")))
@@ -58,13 +47,11 @@ def packed_bomb() -> str:
 
 def packed_by_library() -> str:
     with open_channel() as channel:
-        request = pb.CallToolRequest(
-            tool_name="read_file", arguments_json='{"path": "' + "x" * (8 * MIB) + '"}'
-        )
+        arguments = '{"path": "' + "x" * (8 * MIB) + '"}'
+        request = pb.CallToolRequest(tool_name="read_file", arguments_json=arguments)
+        stub, gzip = ToolServiceStub(channel), grpc.Compression.Gzip
         try:
-            ToolServiceStub(channel).CallTool(
-                request, timeout=10, compression=grpc.Compression.Gzip
-            )
+            stub.CallTool(request, timeout=10, compression=gzip)
         except grpc.RpcError as error:
             return "" if status(error) == "RESOURCE_EXHAUSTED" else status(error)
     return "taken"
@@ -90,22 +77,14 @@ def huge_frame() -> str:
     return ""
 
 
-def _varint(value: int) -> bytes:
-    octets = bytearray()
-    while value >= 128:
-        octets.append(value % 128 + 128)
-        value //= 128
-    return bytes([*octets, value])
-
-
 for size in (2 * MIB, 8 * MIB, 16 * MIB):
-    attempt(f"arguments of {size >> 20} MiB", message_of, size)
-attempt("a name of a megabyte", name_of, MIB)
+    arguments = '{"path": "' + "x" * size + '"}'
+    attempt(f"arguments of {size >> 20} MiB", large, "read_file", arguments)
+attempt("a name of a megabyte", large, "x" * MIB, "{}")
 for count, size in ((1, MIB), (1000, 100), (50, 1000)):
     attempt(f"{count} headers of {size} bytes", metadata_of, count, size)
 attempt("a message that unpacks", packed_bomb)
 attempt("a message that unpacks, politely", packed_by_library)
 attempt("a length that lies", lying_length)
 attempt("a frame that never ends", huge_frame)
-with open_channel() as channel:
-    say(f"tried to be answered afterwards: {call(channel, 'list_dir', '{}')}")
+say_whether_served()

@@ -4,31 +4,23 @@ from __future__ import annotations
 
 import grpc
 from attempts import attempt, say
-from calls import call, open_channel, send_raw
+from calls import TOOLS, call, open_channel, send_raw, varint
 
-TOOL, SUBMIT = "/fumehood.v1.ToolService/CallTool", "/fumehood.v1.ToolService/Submit"
+TOOL, SUBMIT = f"{TOOLS}CallTool", f"{TOOLS}Submit"
 
 
 def nested(levels: int) -> bytes:
     octets = b""
     for _ in range(levels):
-        octets = b"\x0a" + _varint(len(octets)) + octets
+        octets = b"\x0a" + varint(len(octets)) + octets
     return octets
-
-
-def _varint(value: int) -> bytes:
-    octets = bytearray()
-    while value >= 128:
-        octets.append(value % 128 + 128)
-        value //= 128
-    return bytes([*octets, value])
 
 
 BOMBS = {
     "groups within groups": b"\xa3\x06" * 500_000,
     "groups that end before they begin": b"\xa4\x06" * 1000,
     "messages within messages": nested(3000),
-    "a length that lies": b"\x0a" + _varint(1 << 40) + b"x",
+    "a length that lies": b"\x0a" + varint(1 << 40) + b"x",
     "a length beyond numbers": b"\x0a" + b"\xff" * 10,
     "text that is none": b"\x0a\x04\xff\xfe\xed\xa0" + b"\x12\x02{}",
     "half a surrogate": b"\x0a\x03\xed\xa0\x80",

@@ -6,31 +6,16 @@ import os
 
 import grpc
 from attempts import SOCKET
-from calls import open_channel
+from calls import TOOLS, open_channel
 from speak_http import request, talk
 
 from fumehood_agent._proto.v1 import tool_pb2 as pb
 from fumehood_agent._proto.v1.tool_pb2_grpc import ToolServiceStub
 
-TOOL = "/fumehood.v1.ToolService/"
-ARGUMENTS = (
-    *(
-        "",
-        "{}",
-        "[]",
-        "nonsense",
-        '{"path": 7}',
-        '{"path": null}',
-        '{"path": "/", "more": 1}',
-        '{"path": "\\ud800"}',
-    ),
-    *(
-        '{"path": "' + "../" * 50 + 'etc/passwd"}',
-        '{"path": "\\u0000"}',
-        "[" * 70 + "]" * 70,
-        '{"path": {"$ref": "file:///etc/passwd"}}',
-    ),
-)
+PATHS = ("7", "null", '"/", "more": 1', r'"\ud800"', '"' + "../" * 50 + 'etc/passwd"', r'"\u0000"')
+REFERENCE = '{"$ref": "file:///etc/passwd"}'
+PATH_OBJECTS = (f'{{"path": {path}}}' for path in (*PATHS, REFERENCE))
+ARGUMENTS = ("", "{}", "[]", "nonsense", "[" * 70 + "]" * 70, *PATH_OBJECTS)
 RAW = (b"\xff" * 20, b"\x0a\x02\xff\xfe", b"\xa3\x06" * 200, b"\x0a" + b"\xff" * 10)
 
 
@@ -46,9 +31,8 @@ def show_failure(what: str, error: grpc.RpcError) -> None:
 
 def call(stub: ToolServiceStub, tool: str, arguments: str) -> None:
     try:
-        answer, outcome = stub.CallTool.with_call(
-            pb.CallToolRequest(tool_name=tool, arguments_json=arguments), timeout=5
-        )
+        asked = pb.CallToolRequest(tool_name=tool, arguments_json=arguments)
+        answer, outcome = stub.CallTool.with_call(asked, timeout=5)
         show(f"tried {tool}", " ".join(str(answer).split()))
         show("headers", (outcome.initial_metadata(), outcome.trailing_metadata()))
     except grpc.RpcError as error:
@@ -64,9 +48,7 @@ with open_channel() as channel:
     for number, method in enumerate(("CallTool", "Submit", "GetTask", "Nothing")):
         for octets in RAW:
             try:
-                channel.unary_unary(TOOL + method, lambda sent: sent, lambda received: received)(
-                    octets, timeout=5
-                )
+                channel.unary_unary(TOOLS + method, None, None)(octets, timeout=5)
             except grpc.RpcError as error:
                 show_failure(f"method {number}", error)
     try:
@@ -75,15 +57,7 @@ with open_channel() as channel:
         show_failure("Interact", error)
     stub.Submit(pb.SubmitRequest(answer=""), timeout=5)
     call(stub, "list_dir", '{"path": "/"}')
-for path in (
-    "/",
-    "/nothing",
-    "/call/",
-    "/mcp",
-    "/v1/models",
-    "/fumehood.v1.ToolService/Nothing",
-    "/%ff",
-):
+for path in ("/", "/nothing", "/call/", "/mcp", "/v1/models", f"{TOOLS}Nothing", "/%ff"):
     for method in ("GET", "POST", "PUT"):
         for octets in (request(method, path, b"{"), f"{method} {path} HTTP/1.0\r\n\r\n".encode()):
             show(f"tried {method} {path}", talk(octets, 0.2))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 from attempts import GIVEN, attempt
-from calls import call, open_channel
+from calls import call, open_channel, submit
 
 from fumehood_agent._proto.v1 import tool_pb2 as pb
 from fumehood_agent._proto.v1.tool_pb2_grpc import ToolServiceStub
@@ -33,22 +33,17 @@ def race() -> str:
 
 def after_the_end() -> str:
     with open_channel() as channel:
-        stub = ToolServiceStub(channel)
-        stub.Submit(pb.SubmitRequest(answer="done"), timeout=5)
+        submit(channel, "done")
         status = call(channel, "list_dir", LIST)
-        counted = stub.Submit(pb.SubmitRequest(answer="done again"), timeout=5).accepted
+        counted = submit(channel, "done again")
     return f"{status}, {counted}" if status == "value" or counted else ""
 
 
 def answers_before_questions() -> str:
     with open_channel() as channel:
-        stub = ToolServiceStub(channel)
-        requests = [
-            pb.InteractRequest(),
-            pb.InteractRequest(submit=pb.SubmitRequest()),
-            pb.InteractRequest(),
-        ]
-        received = list(stub.Interact(iter(requests), timeout=5))
+        ending = pb.InteractRequest(submit=pb.SubmitRequest())
+        requests = [pb.InteractRequest(), ending, pb.InteractRequest()]
+        received = list(ToolServiceStub(channel).Interact(iter(requests), timeout=5))
     return "" if len(received) <= len(requests) else f"{len(received)} answers"
 
 

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import os
-import socket
 import time
+from contextlib import suppress
 
-from attempts import SOCKET, say
-from frames import PREFACE, SETTINGS, frame
+from attempts import say
+from frames import Connection
 
 PROCESSES = 16
 EACH = 200
 HOLD_S = 2
 
 
-def connect(number: int) -> list[socket.socket]:
-    held = []
-    try:
-        for _ in range(number):
-            connection = socket.socket(socket.AF_UNIX)
-            connection.settimeout(1)
-            connection.connect(SOCKET)
-            connection.sendall(PREFACE + frame(SETTINGS, 0, 0))
-            held.append(connection)
-    except OSError:
-        pass
+def connect(number: int) -> list[Connection]:
+    held: list[Connection] = []
+    with suppress(OSError):
+        while len(held) < number:
+            held.append(Connection())
     return held
 
 

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import grpc
 from attempts import say
-from calls import open_channel
-
-from fumehood_agent._proto.v1 import tool_pb2 as pb
-from fumehood_agent._proto.v1.tool_pb2_grpc import ToolServiceStub
+from calls import open_channel, submit
 
 BYTES = 1 << 20
 
 with open_channel() as channel:
     for answer in ("\n" * (BYTES - 40) + "root cause", "\n" * 100_000):
         try:
-            accepted = ToolServiceStub(channel).Submit(pb.SubmitRequest(answer=answer), timeout=20)
-            say(f"tried an answer of {len(answer)} line breaks: {accepted.accepted}")
+            say(f"tried an answer of {len(answer)} line breaks: {submit(channel, answer)}")
             break
         except grpc.RpcError as error:
             say(f"tried an answer of {len(answer)} line breaks: {error.code()}")

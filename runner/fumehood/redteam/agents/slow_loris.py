@@ -4,40 +4,34 @@ from __future__ import annotations
 
 import time
 
-from attempts import attempt, say
-from calls import call, open_channel
+from attempts import attempt
+from calls import say_whether_served
 from frames import DATA, END_HEADERS, PREFACE, SETTINGS, Connection, frame, message, open_stream
 
 HOLD_S = 1
 EACH = 30
 
 
-def half_prefaces() -> list[Connection]:
+def connections(octets: bytes, *, polite: bool = True) -> list[Connection]:
+    """Open connections and send the same on each."""
     held = []
     for _ in range(EACH):
-        connection = Connection(polite=False)
-        connection.send(PREFACE[:7])
-        held.append(connection)
+        held.append(Connection(polite=polite))
+        held[-1].send(octets)
     return held
+
+
+def half_prefaces() -> list[Connection]:
+    return connections(PREFACE[:7], polite=False)
 
 
 def half_headers() -> list[Connection]:
-    held = []
-    for _ in range(EACH):
-        connection = Connection()
-        connection.send(open_stream(1, flags=0))
-        held.append(connection)
-    return held
+    return connections(open_stream(1, flags=0))
 
 
 def half_messages() -> list[Connection]:
-    held = []
-    for _ in range(EACH):
-        connection = Connection()
-        connection.send(b"".join(open_stream(stream) for stream in range(1, 40, 2)))
-        connection.send(frame(DATA, 0, 1, message(b"\x0a", length=4_000_000)))
-        held.append(connection)
-    return held
+    streams = b"".join(open_stream(stream) for stream in range(1, 40, 2))
+    return connections(streams + frame(DATA, 0, 1, message(b"\x0a", length=4_000_000)))
 
 
 def unread_answers() -> list[Connection]:
@@ -69,5 +63,4 @@ def hold(kind: object) -> str:
 
 for kind in (half_prefaces, half_headers, half_messages, unread_answers):
     attempt(f"{kind.__name__.replace('_', ' ')}, held", hold, kind)
-with open_channel() as channel:
-    say(f"tried to be answered afterwards: {call(channel, 'list_dir', '{}')}")
+say_whether_served()

@@ -7,10 +7,7 @@ import json
 import os
 
 from attempts import say
-from calls import call, open_channel
-
-from fumehood_agent._proto.v1 import tool_pb2 as pb
-from fumehood_agent._proto.v1.tool_pb2_grpc import ToolServiceStub
+from calls import call, open_channel, submit
 
 TEXTS = (
     "\x1b[2J\x1b[1;1H\x1b]0;owned\x07\x1b]52;c;b3duZWQ=\x07\x1b[31mred\x1b[?1049h\x9b31m\x1bP+q\x1b\\",
@@ -26,12 +23,10 @@ TEXTS = (
 
 with open_channel() as channel:
     for text in TEXTS:
-        say(
-            f"tried a text of {len(text)} characters: "
-            f"{call(channel, text, json.dumps({'path': text}))}"
-        )
+        answer = call(channel, text, json.dumps({"path": text}))
+        say(f"tried a text of {len(text)} characters: {answer}")
         call(channel, "write_file", json.dumps({"path": text, "content": text}, ensure_ascii=False))
         call(channel, "write_file", json.dumps({text: text}))
         os.write(1, text.encode() + b"\n")
         os.write(2, text.encode("utf-16") + b"\xff\xfe\n")
-    ToolServiceStub(channel).Submit(pb.SubmitRequest(answer="\n".join(TEXTS)), timeout=5)
+    submit(channel, "\n".join(TEXTS))

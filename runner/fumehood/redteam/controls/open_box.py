@@ -35,13 +35,8 @@ class OpenBoxes(ProcessEngine):
         canaries = next(
             Path(word[5:]).parent for word in spec.arguments if word.startswith("gold=")
         )
-        command = (
-            *_unprivileged(),
-            *_namespaces(agents, canaries),
-            PYTHON,
-            f"{agents}/{_CLOUD.name}",
-            *program,
-        )
+        cloud = (PYTHON, f"{agents}/{_CLOUD.name}")
+        command = (*_unprivileged(), *_namespaces(agents, canaries), *cloud, *program)
         return super().start(replace(spec, image=replace(spec.image, command=command)))
 
 
@@ -52,29 +47,7 @@ def _unprivileged() -> tuple[str, ...]:
 
 
 def _namespaces(agents: Path, canaries: Path) -> tuple[str, ...]:
-    return (
-        *(
-            "bwrap",
-            "--unshare-all",
-            "--die-with-parent",
-            "--uid",
-            "0",
-            "--gid",
-            "0",
-            "--cap-add",
-            "ALL",
-        ),
-        *("--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--tmpfs", "/dev/shm"),
-        *("--proc", "/proc", "--tmpfs", "/run"),
-        *(
-            "--tmpfs",
-            "/tmp",
-            "--ro-bind",
-            str(agents),
-            str(agents),
-            "--bind",
-            str(canaries),
-            str(canaries),
-            "--",
-        ),
-    )
+    root = "bwrap --unshare-all --die-with-parent --uid 0 --gid 0 --cap-add ALL"
+    view = "--ro-bind / / --dev-bind /dev /dev --tmpfs /dev/shm --proc /proc --tmpfs /run"
+    shown = ("--ro-bind", str(agents), str(agents), "--bind", str(canaries), str(canaries))
+    return (*f"{root} {view} --tmpfs /tmp".split(), *shown, "--")

@@ -14,7 +14,6 @@ from fumehood.engines.engine import EngineOptions
 from fumehood.engines.process import ProcessEngine
 from fumehood.redteam.attacks import Attack, Result
 from fumehood.redteam.controls.declared import (
-    CONTROLS,
     Control,
     ControlOutcome,
     ControlResult,
@@ -47,7 +46,8 @@ class ControlRuns:
     def run(self, attack: Attack) -> ControlResult:
         """Return the result of an attack's control; run it if it has not been run."""
         if attack.name not in self._results:
-            self._results[attack.name] = self._run(attack, CONTROLS[attack.name])
+            assert attack.control is not None
+            self._results[attack.name] = self._run(attack, attack.control)
         return self._results[attack.name]
 
     def _run(self, attack: Attack, control: Control) -> ControlResult:
