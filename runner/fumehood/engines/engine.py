@@ -331,6 +331,7 @@ class Engine(BoxStarter, Protocol):
     @property
     def has_runtimes(self) -> bool:
         """Whether the engine honours ``EngineOptions.runtime``."""
+        return False
 
     def check(self) -> Readiness:
         """Return whether boxes can be started here; never raises."""
@@ -344,6 +345,7 @@ class Engine(BoxStarter, Protocol):
 
     def sandboxed_runtimes(self) -> tuple[str, ...]:
         """Return the names of the registered runtimes that bring their own kernel; never raises."""
+        return ()
 
     def prepare(self, source: AgentSource) -> Image:
         """Make everything ready that boxes of this agent need.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import fields
 from typing import NoReturn
 
 from fumehood.core.errors import InputError
@@ -10,10 +11,12 @@ from fumehood.engines.engine import (
     AgentKind,
     AgentSource,
     BoxSpec,
+    Engine,
     EngineOptions,
     Image,
     Isolation,
     IsolationFacts,
+    Limits,
     Orphan,
     OwnerCheck,
     Readiness,
@@ -21,21 +24,12 @@ from fumehood.engines.engine import (
 )
 
 
-class InlineEngine:
+class InlineEngine(Engine):
     """Starts no boxes: a service worker without untrusted episodes runs the agent in memory."""
 
     name = "inline"
     isolation = Isolation.INLINE
-    unenforced = (
-        "memory_bytes",
-        "cpus",
-        "processes",
-        "file_bytes",
-        "tmp_bytes",
-        "open_files",
-        "output_bytes",
-    )
-    has_runtimes = False
+    unenforced = tuple(limit.name for limit in fields(Limits))
 
     def __init__(self, options: EngineOptions | None = None) -> None:
         pass
@@ -51,10 +45,6 @@ class InlineEngine:
         return IsolationFacts(
             kernel=host_kernel(), users="that of the service", network="host", system_call_filter=""
         )
-
-    def sandboxed_runtimes(self) -> tuple[str, ...]:
-        """Return no runtime."""
-        return ()
 
     def prepare(self, source: AgentSource) -> Image:
         """Return an image that is never started.

@@ -22,10 +22,8 @@ OWNER_MACHINE = "fumehood.owner.machine"
 OWNER_NAMESPACE = "fumehood.owner.pid_namespace"
 
 _PROC = Path("/proc")
-_START_TIME_FIELD = 22
-"""Of /proc/PID/stat, counted from 1. Source: proc(5)."""
-_FIELDS_BEFORE_STATE = 2
-"""Process ID and name. The name may hold spaces and parentheses, so fields are counted after it."""
+_START_TIME = 19
+"""Field of /proc/PID/stat after the name, counted from 0. Source: proc(5)."""
 
 
 def owner_labels(run_id: str) -> dict[str, str]:
@@ -55,12 +53,18 @@ def owner_is_alive(labels: Mapping[str, str]) -> bool:
 def start_time(pid: int) -> int | None:
     """Return the start time of process ``pid`` in clock ticks since boot; None if there is no such
     process."""
+    fields = process_stat(pid)
+    return int(fields[_START_TIME]) if fields else None
+
+
+def process_stat(pid: int) -> list[str]:
+    """Return the fields of /proc/PID/stat after the name, which may hold blanks and parentheses;
+    none if there is no such process."""
     try:
         stat = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, ProcessLookupError):
-        return None
-    fields = stat[stat.rindex(")") + 1 :].split()
-    return int(fields[_START_TIME_FIELD - _FIELDS_BEFORE_STATE - 1])
+        return []
+    return stat.rpartition(")")[2].split()
 
 
 def _boot_id() -> str:

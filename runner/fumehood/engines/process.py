@@ -21,6 +21,7 @@ from fumehood.engines.engine import (
     AgentKind,
     AgentSource,
     BoxSpec,
+    Engine,
     EngineOptions,
     Image,
     Isolation,
@@ -38,13 +39,12 @@ SOCKET_VARIABLE = "FUMEHOOD_SOCKET"
 """Variable with the path of the agent's socket, because the host has no /fumehood."""
 
 
-class ProcessEngine:
+class ProcessEngine(Engine):
     """Runs agents without a sandbox."""
 
     name = "process"
     isolation = Isolation.NONE
     unenforced = ("memory_bytes", "cpus", "processes", "file_bytes", "tmp_bytes", "open_files")
-    has_runtimes = False
 
     def __init__(self, options: EngineOptions | None = None) -> None:
         self._trust = (options or EngineOptions()).trust
@@ -62,10 +62,6 @@ class ProcessEngine:
         return IsolationFacts(
             kernel=host_kernel(), users=str(os.geteuid()), network="host", system_call_filter=""
         )
-
-    def sandboxed_runtimes(self) -> tuple[str, ...]:
-        """Return no runtime."""
-        return ()
 
     def prepare(self, source: AgentSource) -> Image:
         """Return the command that runs ``source``.

@@ -14,7 +14,6 @@ import select
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
-from pathlib import Path
 from threading import Lock
 from time import monotonic
 from typing import Any
@@ -25,13 +24,14 @@ from fumehood.core.score import UNGRADED, Score
 from fumehood.core.task import Case
 from fumehood.core.trace import Record
 from fumehood.engines.engine import Exit
+from fumehood.engines.ownership import process_stat
 from fumehood.orchestrator.scoring import NotScored, ScoredAttempt, not_scored, read_attempt
 from fumehood.orchestrator.scoring_process import CheckerReply, Request
 from fumehood.scorers.judges.question import Ask, Question, no_judge
 from fumehood.supervised.fork_server import Child, ForkServer
 from fumehood.supervised.frames import receive_frame, send_frame
 from fumehood.supervised.limits import EndReason, Limits
-from fumehood.third_party.process import QuestionFailed, checker
+from fumehood.third_party.process import checker
 
 CPU_S_MAX = 30.0
 """Processor time for one attempt."""
@@ -245,13 +245,11 @@ def _reason_of_end(child: Child) -> Exception:
 
 def _check(name: str, question: dict[str, Any]) -> CheckerReply:
     try:
-        return CheckerReply(reply=checker(name).ask(question))
-    except QuestionFailed as error:
-        return CheckerReply(failed=str(error))
+        return checker(name).ask(question)
     except InfraError as error:
-        return CheckerReply(infra=str(error))
+        return error
     except InputError as error:
-        return CheckerReply(invalid=str(error))
+        return InputError(str(error))
 
 
 def _question(fields: dict[str, Any]) -> Question:
@@ -266,8 +264,4 @@ def _scored(fields: dict[str, Any]) -> ScoredAttempt:
 
 def _cpu_s(pid: int) -> float:
     """Return the processor time of a process, seconds. Source: proc(5), /proc/PID/stat."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return sum(map(int, process_stat(pid)[11:13])) / os.sysconf("SC_CLK_TCK")

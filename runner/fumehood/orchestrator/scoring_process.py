@@ -38,17 +38,8 @@ class Request:
     """Score an episode without calls instead, to find out whether the task is the cause."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckerReply:
-    """The reply of a third-party checker; exactly one field is set."""
-
-    reply: JsonObject | None = None
-    failed: str | None = None
-    """Why the checker failed on this question."""
-    infra: str | None = None
-    """Why the checker's process does not work."""
-    invalid: str | None = None
-    """Error message that states what the user must install."""
+CheckerReply = JsonObject | QuestionFailed | InfraError | InputError
+"""The reply of a third-party checker, or why there is none."""
 
 
 def prepare(arguments: JsonObject) -> None:
@@ -86,13 +77,9 @@ class _Owner:
     def check(self, name: str, question: JsonObject) -> JsonObject:
         """Ask a third-party checker."""
         answer: CheckerReply = self._exchange({"checker": name, "question": question})
-        if answer.failed is not None:
-            raise QuestionFailed(answer.failed)
-        if answer.infra is not None:
-            raise InfraError(answer.infra)
-        if answer.invalid is not None:
-            raise InputError(answer.invalid)
-        return answer.reply or {}
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
     def _exchange(self, message: JsonObject) -> Any:
         self.send(message)

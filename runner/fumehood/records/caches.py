@@ -25,15 +25,12 @@ _CODE = Path(__file__).parents[1]
 
 
 def keep_baseline(name: str, suite: Suite, result: Mapping[str, Json]) -> Path:
-    """Keep the result of a baseline.
+    """Keep the result of a baseline and return its file.
 
     Args:
         name: of the baseline, such as ``noop``.
         suite: that the baseline played.
         result: JSON object to keep.
-
-    Returns:
-        The file.
 
     Raises:
         OSError: the state folder cannot be written.
@@ -47,15 +44,12 @@ def kept_baseline(name: str, suite: Suite) -> JsonObject | None:
 
 
 def keep_probe(engine: str, detail: str, result: Mapping[str, Json]) -> Path:
-    """Keep the result of a containment probe; replaces the previous one.
+    """Keep the result of a containment probe, instead of the last one, and return its file.
 
     Args:
         engine: name of the probed engine.
         detail: the engine's description of itself, with its version.
         result: JSON object to keep.
-
-    Returns:
-        The file.
 
     Raises:
         OSError: the state folder cannot be written.

@@ -227,16 +227,15 @@ def open_run(path: Path, trust: Trust, accept: Accept = Accept.VERIFIED) -> RunR
             raise InputError(
                 f"{path} does not verify: {problem}; {remedy} see: fumehood verify {path}"
             )
-        return _unverified(path, plan, problem, verification, trust)
+        rows = RunFolder(path).rows()
+        provenance = _provenance(path, verification, trust, len(rows), problem)
+        return RunReader(path, provenance, plan, rows, None, {})
     sealed = verification.rows.values()
     digests = {file.path: file.sha256 for row in sealed for file in row.files}
     rows = [row.row for row in sealed]
-    by_plan = {
-        name: verification.rows[name].digest
-        for name in verification.order
-        if name in verification.rows
-    }
-    provenance = _provenance(path, verification, trust)
+    by_name = verification.rows
+    by_plan = {name: by_name[name].digest for name in verification.order if name in by_name}
+    provenance = _provenance(path, verification, trust, verification.episodes)
     return RunReader(path, provenance, dict(verification.plan), rows, digests, by_plan)
 
 
@@ -267,34 +266,18 @@ def _verify(path: Path, trust: Trust, accept: Accept) -> tuple[Verification | No
     return verification, ""
 
 
-def _unverified(
-    path: Path,
-    plan: dict[str, bytes],
-    problem: str,
-    verification: Verification | None,
-    trust: Trust,
-) -> RunReader:
-    rows = RunFolder(path).rows()
-    provenance = Provenance(
-        folder=str(path),
-        key=verification.key if verification else "",
-        signer=(trust.signer(verification.key) if verification else None) or "an unknown key",
-        is_finished=bool(verification and verification.is_final),
-        planned=verification.planned if verification else len(rows),
-        episodes=len(rows),
-        problem=problem,
-    )
-    return RunReader(path, provenance, plan, rows, None, {})
-
-
-def _provenance(path: Path, verification: Verification, trust: Trust) -> Provenance:
+def _provenance(
+    path: Path, verification: Verification | None, trust: Trust, episodes: int, problem: str = ""
+) -> Provenance:
+    key = verification.key if verification else ""
     return Provenance(
         folder=str(path),
-        key=verification.key,
-        signer=trust.signer(verification.key) or "an unknown key",
-        is_finished=verification.is_final,
-        planned=verification.planned,
-        episodes=verification.episodes,
+        key=key,
+        signer=trust.signer(key) or "an unknown key",
+        is_finished=bool(verification and verification.is_final),
+        planned=verification.planned if verification else episodes,
+        episodes=episodes,
+        problem=problem,
     )
 
 

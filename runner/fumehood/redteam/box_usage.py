@@ -13,6 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from fumehood.engines.ownership import process_stat
+
 _PROC = Path("/proc")
 _GROUPS = Path("/sys/fs/cgroup")
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -49,7 +51,7 @@ def measure(pid: int) -> Usage | None:
 
 def alive(members: Iterable[tuple[int, int]]) -> list[int]:
     """Return the IDs of the processes that still run, without zombies and reused IDs."""
-    return [pid for pid, started in members if _runs(_stat(pid), started)]
+    return [pid for pid, started in members if _runs(process_stat(pid), started)]
 
 
 def open_descriptors(pid: int) -> int:
@@ -75,7 +77,7 @@ def _groups_of(pid: int) -> dict[str, Path]:
 def _measure_group(groups: dict[str, Path]) -> Usage | None:
     folder = groups.get("pids") or groups[""]
     pids = {int(word) for file in folder.rglob("cgroup.procs") for word in _read(file).split()}
-    members = [(pid, stat) for pid in pids if (stat := _stat(pid))]
+    members = [(pid, stat) for pid in pids if (stat := process_stat(pid))]
     if not members:
         return None
     return Usage(
@@ -100,7 +102,7 @@ def _number(groups: dict[str, Path], controller: str, file: str, file_2: str) ->
 
 
 def _measure_process_tree(pid: int) -> Usage | None:
-    processes = {member: stat for member in _process_tree(pid) if (stat := _stat(member))}
+    processes = {member: stat for member in _process_tree(pid) if (stat := process_stat(member))}
     if not processes:
         return None
     ticks = sum(
@@ -119,7 +121,7 @@ def _measure_process_tree(pid: int) -> Usage | None:
 def _process_tree(pid: int) -> Iterator[int]:
     children: dict[int, list[int]] = {}
     for name in os.listdir(_PROC):
-        if name.isdecimal() and (stat := _stat(int(name))):
+        if name.isdecimal() and (stat := process_stat(int(name))):
             children.setdefault(int(stat[_PARENT]), []).append(int(name))
     waiting = [pid]
     while waiting:
@@ -150,10 +152,6 @@ def _tmp_bytes(processes: Iterable[int]) -> int:
 
 def _runs(stat: list[str], started: int) -> bool:
     return bool(stat) and stat[_STATE] not in "ZX" and int(stat[_START]) == started
-
-
-def _stat(pid: int) -> list[str]:
-    return _read(_PROC / str(pid) / "stat").rpartition(")")[2].split()
 
 
 def _read(path: Path) -> str:

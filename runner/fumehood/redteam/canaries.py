@@ -17,6 +17,8 @@ from pathlib import Path
 from threading import Thread
 from typing import Self
 
+from fumehood.engines.ownership import process_stat
+
 SECRETS = ("file", "gold", "plan", "process", "environment", "episode", "run")
 VARIABLE = "AN_API_KEY"
 """Variable with a secret in the environment of the process that starts boxes."""
@@ -96,7 +98,8 @@ class Canaries:
             (self._folder / name).unlink()
             yield f"a file was created on the host: {name}"
         assert self._decoy_process is not None
-        if self._decoy_process.poll() is not None or _state(self._decoy_process.pid) in "Tt":
+        state = process_stat(self._decoy_process.pid)[:1]
+        if self._decoy_process.poll() is not None or state in ([], ["T"], ["t"]):
             self._decoy_process.kill()
             self._decoy_process.communicate()
             self._decoy_process = self._start_decoy_process()
@@ -196,10 +199,3 @@ def _own_addresses() -> Iterator[str]:
         # Sends nothing: connecting a datagram socket selects the local address.
         probe.connect(("192.0.2.1", 9))
         yield probe.getsockname()[0]
-
-
-def _state(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return "T"

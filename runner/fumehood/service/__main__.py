@@ -45,9 +45,7 @@ try:
     serve(
         options.directory,
         until_stdin_closes=not options.ignore_stdin,
-        http=HttpSettings(options.helper, read_models if options.models else None)
-        if options.http
-        else None,
+        http=http if options.http else None,
         worlds=[name for name in options.worlds.split(",") if name],
         limits=message_limits(options.limits),
         inline=options.inline,

@@ -40,6 +40,7 @@ from fumehood.engines.engine import (
     AgentSource,
     BoxOutput,
     BoxSpec,
+    Engine,
     EngineOptions,
     Exit,
     ExitReason,
@@ -67,12 +68,11 @@ _KILLED = 137
 """Exit status of a process that SIGKILL ended: 128 + 9."""
 
 
-class BubblewrapEngine:
+class BubblewrapEngine(Engine):
     """Starts boxes in namespaces."""
 
     name = "bubblewrap"
     isolation = Isolation.NAMESPACES
-    has_runtimes = False
 
     def __init__(self, options: EngineOptions | None = None) -> None:
         self._starter = ProcessLauncher()
@@ -124,10 +124,6 @@ class BubblewrapEngine:
             network="none",
             system_call_filter="" if program is None else sha256(program).hexdigest(),
         )
-
-    def sandboxed_runtimes(self) -> tuple[str, ...]:
-        """Return no runtime."""
-        return ()
 
     def prepare(self, source: AgentSource) -> Image:
         """Return the command that runs ``source``, and the mounts that it needs.

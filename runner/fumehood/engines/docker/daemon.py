@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 import requests
 import urllib3
 from docker import APIClient
-from docker.errors import APIError, DockerException, ImageNotFound, NotFound
+from docker.errors import APIError, DockerException, ImageNotFound
 from docker.transport import UnixHTTPAdapter
 from docker.utils import kwargs_from_env
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
@@ -39,6 +39,7 @@ DEADLINE_S = 60
 """Per request. A daemon under load takes seconds; a stuck one never answers."""
 CONNECT_DEADLINE_S = 5
 ATTEMPTS = 3
+_NOT_FOUND, _CONFLICT = 404, 409
 _PATH_STATUS = "X-Docker-Container-Path-Stat"
 _SMALL_BYTES_MAX = 64 * 1024
 _NOT_A_FILE = 0x8F28_0000
@@ -64,9 +65,8 @@ class Daemon:
             InputError: DOCKER_HOST names a daemon on another machine, which cannot share a folder.
         """
         settings = kwargs_from_env()
-        self.host = str(settings.get("base_url") or _DEFAULT_HOST).replace(
-            "http+unix://", "unix://"
-        )
+        host = str(settings.get("base_url") or _DEFAULT_HOST)
+        self.host = host.replace("http+unix://", "unix://")
         if not self.host.startswith("unix://"):
             raise InputError(
                 f"DOCKER_HOST is {self.host}, but boxes need a daemon on this machine; unset it"
@@ -107,7 +107,7 @@ class Daemon:
                 ) from error
             except APIError as error:
                 # A conflict means that the answer to an earlier attempt was lost.
-                if error.status_code != requests.codes.conflict:
+                if error.status_code != _CONFLICT:
                     raise
                 return str(self.client.inspect_container(name)["Id"])
 
@@ -136,10 +136,7 @@ class Daemon:
 
     def was_out_of_memory(self, container: str) -> bool:
         """Return whether the kernel stopped a container at its memory limit."""
-        state = self._ask("inspect a container", lambda: self.client.inspect_container(container))[
-            "State"
-        ]
-        return bool(state["OOMKilled"])
+        return bool(self._inspected(container)["State"]["OOMKilled"])
 
     def was_killed(self, container: str) -> bool:
         """Return whether a request to the daemon killed a container.
@@ -160,22 +157,12 @@ class Daemon:
     def first_process(self, container: str) -> int | None:
         """Return the host's process ID of a container's first process, or None if it does not
         run."""
-        state = self._ask("inspect a container", lambda: self.client.inspect_container(container))[
-            "State"
-        ]
-        return int(state["Pid"]) or None
+        return int(self._inspected(container)["State"]["Pid"]) or None
 
     def kill(self, container: str) -> None:
         """Stop a container at once; has no effect if it does not run."""
-
-        def kill() -> None:
-            try:
-                self.client.kill(container)
-            except APIError as error:
-                if error.status_code not in (requests.codes.not_found, requests.codes.conflict):
-                    raise
-
-        self._ask("kill a container", kill)
+        ignored: dict[int | None, None] = {_NOT_FOUND: None, _CONFLICT: None}
+        self._ask("kill a container", lambda: self.client.kill(container), ignored)
 
     def remove(self, container: str) -> None:
         """Stop and remove a container with its volumes; has no effect if it is gone."""
@@ -183,14 +170,12 @@ class Daemon:
         def remove() -> None:
             try:
                 self.client.remove_container(container, v=True, force=True)
-            except NotFound:
-                pass
             except APIError as error:
-                if error.status_code == requests.codes.conflict:
+                if error.status_code == _CONFLICT:
                     raise _Busy(error.explanation) from error
                 raise
 
-        self._ask("remove a container", remove)
+        self._ask("remove a container", remove, {_NOT_FOUND: None})
 
     def containers_with(self, label: str) -> list[tuple[str, dict[str, str]]]:
         """Return id and labels of every container that has ``label``, running or not."""
@@ -203,25 +188,19 @@ class Daemon:
         """Return the details of an image, or None if it does not exist."""
 
         def inspect() -> dict[str, Any] | None:
-            try:
-                details: dict[str, Any] = self.client.inspect_image(reference)  # type: ignore[no-untyped-call]
-            except NotFound:
-                return None
+            details: dict[str, Any] = self.client.inspect_image(reference)  # type: ignore[no-untyped-call]
             return details
 
-        return self._ask("inspect an image", inspect)
+        return self._ask("inspect an image", inspect, {_NOT_FOUND: None})
 
     def images_of(self, repositories: Iterable[str]) -> list[tuple[str, dict[str, str]]]:
         """Return reference and labels of every tagged image of these repositories."""
 
-        def images() -> list[dict[str, Any]]:
-            answer: list[dict[str, Any]] = self.client.images()
-            return answer
-
+        images: list[dict[str, Any]] = self._ask("list images", self.client.images)
         wanted = tuple(f"{repository}:" for repository in repositories)
         return [
             (reference, image["Labels"] or {})
-            for image in self._ask("list images", images)
+            for image in images
             for reference in image["RepoTags"] or ()
             if reference.startswith(wanted)
         ]
@@ -230,17 +209,10 @@ class Daemon:
         """Remove a tag, and the image if that was its last; return False if a container uses it."""
 
         def remove() -> bool:
-            try:
-                self.client.remove_image(reference)
-            except NotFound:
-                pass
-            except APIError as error:
-                if error.status_code == requests.codes.conflict:
-                    return False
-                raise
+            self.client.remove_image(reference)
             return True
 
-        return self._ask("remove an image", remove)
+        return self._ask("remove an image", remove, {_NOT_FOUND: True, _CONFLICT: False})
 
     def path_status(self, container: str, path: str) -> dict[str, Any] | None:
         """Return the status of a path in a container, running or not; None if it does not exist.
@@ -265,10 +237,7 @@ class Daemon:
         larger than 64 KiB."""
 
         def read() -> bytes:
-            try:
-                content, status = self.client.get_archive(container, path)
-            except NotFound:
-                return b""
+            content, status = self.client.get_archive(container, path)
             with closing(content):
                 # The size of a folder does not count its files, which the answer would contain.
                 if status["mode"] & _NOT_A_FILE or not 0 < status["size"] <= _SMALL_BYTES_MAX:
@@ -279,13 +248,12 @@ class Daemon:
                 file = files.extractfile(entry) if entry is not None and entry.isreg() else None
                 return file.read() if file else b""
 
-        return self._ask("read from a container", read)
+        return self._ask("read from a container", read, {_NOT_FOUND: b""})
 
     def attach(self, container: str) -> socket.socket:
         """Return a stream of frames with all further output of a container, without a deadline."""
-        path = (
-            f"/v{self.client.api_version}/containers/{container}/attach?stream=1&stdout=1&stderr=1"
-        )
+        streams = "stream=1&stdout=1&stderr=1"
+        path = f"/v{self.client.api_version}/containers/{container}/attach?{streams}"
         try:
             return hijack(self._socket_path, path, DEADLINE_S)
         except OSError as error:
@@ -296,7 +264,22 @@ class Daemon:
         if "client" in self.__dict__:
             self.client.close()
 
-    def _ask(self, action: str, request: Callable[[], T]) -> T:
+    def _inspected(self, container: str) -> dict[str, Any]:
+        return self._ask("inspect a container", lambda: self.client.inspect_container(container))
+
+    def _ask(
+        self, action: str, request: Callable[[], T], answers: Mapping[int | None, T] | None = None
+    ) -> T:
+        """Repeat a request after transient errors; ``answers`` are results by HTTP status."""
+
+        def ask() -> T:
+            try:
+                return request()
+            except APIError as error:
+                if answers is None or error.status_code not in answers:
+                    raise
+                return answers[error.status_code]
+
         retrying = Retrying(
             stop=stop_after_attempt(ATTEMPTS),
             wait=wait_exponential(multiplier=0.1, max=2),
@@ -304,7 +287,7 @@ class Daemon:
             reraise=True,
         )
         with self.converting_errors(action):
-            return retrying(request)
+            return retrying(ask)
 
     @contextmanager
     def converting_errors(self, action: str) -> Iterator[None]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from fumehood.core.errors import InfraError, InputError
 from fumehood.engines.docker.daemon import Daemon
-from fumehood.engines.images.build import build, tag, write_context
+from fumehood.engines.images.build import build, called_latest, write_context
 from fumehood.engines.images.debian_packages import PackageImage, build_of_packages
 from fumehood.engines.images.sources import (
     cache_folder,
@@ -59,9 +59,7 @@ def build_agent_node(progress: Callable[[str], None], daemon: Daemon) -> str:
             Path(folder, "Dockerfile").write_text(read_source(_FOLDER, "Dockerfile"), "utf-8")
             write_context(Path(folder), context)
             build(daemon, context, reference, {"BASE": _BASE.reference}, network=False)
-    if daemon.image(reference) != daemon.image(f"{NAME}:latest"):
-        tag(daemon, reference, f"{NAME}:latest")
-    return reference
+    return called_latest(daemon, reference)
 
 
 def current_reference() -> str:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Callable
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
 from fumehood.engines.docker.daemon import Daemon
-from fumehood.engines.images.build import build, pull, tag, write_context
+from fumehood.engines.images.build import build, called_latest, pull, write_context
 from fumehood.engines.images.debian_packages import PackageImage, build_of_packages
 from fumehood.engines.images.sdk_folder import lay_out_sdk, sdk_digest
 from fumehood.engines.images.sources import read_source
@@ -62,13 +63,8 @@ def build_agent_python(progress: Callable[[str], None], daemon: Daemon | None = 
         InputError: the SDK or mmdebstrap is not installed.
         InfraError: the daemon or the package manager fails.
     """
-    if daemon is not None:
-        return _build(progress, daemon)
-    daemon = Daemon()
-    try:
-        return _build(progress, daemon)
-    finally:
-        daemon.close()
+    with nullcontext(daemon) if daemon else closing(Daemon()) as builder:
+        return _build(progress, builder)
 
 
 def current_references() -> frozenset[str]:
@@ -81,7 +77,7 @@ def _build(progress: Callable[[str], None], daemon: Daemon) -> str:
     recipe = _recipe()
     for base in (_slim(), _DEBIAN):
         if daemon.image(_reference(recipe, base)):
-            return _call_latest(daemon, _reference(recipe, base))
+            return called_latest(daemon, _reference(recipe, base))
     base = _find_base(progress, daemon)
     reference = _reference(recipe, base)
     progress(f"building the image {reference}")
@@ -91,14 +87,7 @@ def _build(progress: Callable[[str], None], daemon: Daemon) -> str:
         Path(folder, "Dockerfile").write_text(_dockerfile(), "utf-8")
         write_context(Path(folder), context)
         build(daemon, context, reference, arguments, network=False)
-    return _call_latest(daemon, reference)
-
-
-def _call_latest(daemon: Daemon, reference: str) -> str:
-    # Another checkout may have moved the tag.
-    if daemon.image(reference) != daemon.image(f"{NAME}:latest"):
-        tag(daemon, reference, f"{NAME}:latest")
-    return reference
+    return called_latest(daemon, reference)
 
 
 def _find_base(progress: Callable[[str], None], daemon: Daemon) -> _Base:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fumehood.engines.docker.daemon import Daemon
-from fumehood.engines.images.build import tag
+from fumehood.engines.images.build import called_latest
 from fumehood.engines.images.debian_packages import PackageImage, build_of_packages
 
 NAME = "fumehood/agent-shell"
@@ -32,6 +32,4 @@ def build_agent_shell(progress: Callable[[str], None], daemon: Daemon) -> str:
     if daemon.image(REFERENCE) is None:
         progress(f"building the image {REFERENCE} from Debian packages")
         build_of_packages(_IMAGE, daemon)
-    if daemon.image(REFERENCE) != daemon.image(f"{NAME}:latest"):
-        tag(daemon, REFERENCE, f"{NAME}:latest")
-    return REFERENCE
+    return called_latest(daemon, REFERENCE)

@@ -115,11 +115,14 @@ def build(
         raise InputError(f"docker build: {problem}")
 
 
-def tag(daemon: Daemon, reference: str, name: str) -> None:
-    """Give an image another name."""
-    repository, version = parse_repository_tag(name)
-    with daemon.converting_errors("tag an image"):
-        daemon.client.tag(reference, repository, version)
+def called_latest(daemon: Daemon, reference: str) -> str:
+    """Give an image the tag ``latest`` too, which another checkout may have moved; return its
+    reference."""
+    repository, _ = parse_repository_tag(reference)
+    if daemon.image(reference) != daemon.image(f"{repository}:latest"):
+        with daemon.converting_errors("tag an image"):
+            daemon.client.tag(reference, repository, "latest")
+    return reference
 
 
 def _problem(lines: Iterable[dict[str, Any]]) -> str:

@@ -20,10 +20,8 @@ def stale_images(daemon: Daemon) -> list[str]:
         InputError: the sources of the project's images are missing.
         InfraError: the daemon does not answer.
     """
-    current = agent_python.current_references() | {
-        agent_shell.REFERENCE,
-        agent_node.current_reference(),
-    }
+    current = {agent_shell.REFERENCE, agent_node.current_reference()}
+    current |= agent_python.current_references()
     repositories = (agent_python.NAME, agent_shell.NAME, agent_node.NAME)
     stale = []
     for reference, labels in daemon.images_of((*repositories, folder.NAME)):
