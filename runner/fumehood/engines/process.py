@@ -11,7 +11,6 @@ import re
 import shutil
 import signal
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
 from fumehood.core.errors import InfraError, InputError
@@ -21,25 +20,21 @@ from fumehood.engines.engine import (
     AgentKind,
     AgentSource,
     BoxSpec,
-    Engine,
     EngineOptions,
     Image,
     Isolation,
     IsolationFacts,
     Mount,
-    Orphan,
-    OwnerCheck,
     Readiness,
     host_kernel,
 )
-from fumehood.engines.records import SessionRecords
-from fumehood.engines.subprocess_box import ChildBox, Command, ProcessLauncher, shell_code
+from fumehood.engines.subprocess_box import ChildBox, ChildBoxEngine, Command, shell_code
 
 SOCKET_VARIABLE = "FUMEHOOD_SOCKET"
 """Variable with the path of the agent's socket, because the host has no /fumehood."""
 
 
-class ProcessEngine(Engine):
+class ProcessEngine(ChildBoxEngine):
     """Runs agents without a sandbox."""
 
     name = "process"
@@ -47,9 +42,8 @@ class ProcessEngine(Engine):
     unenforced = ("memory_bytes", "cpus", "processes", "file_bytes", "tmp_bytes", "open_files")
 
     def __init__(self, options: EngineOptions | None = None) -> None:
+        super().__init__()
         self._trust = (options or EngineOptions()).trust
-        self._starter = ProcessLauncher()
-        self._records = SessionRecords()
 
     def check(self) -> Readiness:
         """Return that it works, and that it gives no isolation."""
@@ -110,19 +104,6 @@ class ProcessEngine(Engine):
             read_code=_exit_status,
             on_close=lambda: record.unlink(missing_ok=True),
         )
-
-    def orphans(self, is_owned: OwnerCheck, *, images: bool = False) -> Iterable[Orphan]:
-        """Return the sessions whose owner is gone."""
-        return self._records.orphans(is_owned)
-
-    def remove(self, orphan: Orphan) -> bool:
-        """Kill an orphaned session."""
-        self._records.remove(orphan)
-        return True
-
-    def close(self) -> None:
-        """End the thread that starts boxes, and all boxes that still run."""
-        self._starter.close()
 
 
 def _exit_status(code: int) -> int:

@@ -7,7 +7,7 @@ import os
 import select
 import signal
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,8 +16,9 @@ from threading import Lock
 from typing import IO, TypeVar
 
 from fumehood.core.errors import InfraError
-from fumehood.engines.engine import BoxOutput, Exit, ExitReason
+from fumehood.engines.engine import BoxOutput, Engine, Exit, ExitReason, Orphan, OwnerCheck
 from fumehood.engines.output import PipeReader
+from fumehood.engines.records import SessionRecords
 
 T = TypeVar("T")
 
@@ -176,6 +177,31 @@ class ChildBox:
         ended = os.waitid(os.P_PIDFD, self._handle, os.WEXITED | os.WNOWAIT)
         assert ended is not None
         return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+
+
+class ChildBoxEngine(Engine):
+    """What engines have in common whose boxes are child processes."""
+
+    def __init__(self) -> None:
+        self._starter = ProcessLauncher()
+        self._records = SessionRecords()
+
+    def orphans(self, is_owned: OwnerCheck, *, images: bool = False) -> Iterable[Orphan]:
+        """Return the boxes whose owner is gone.
+
+        The kernel kills a box when its parent dies, except if the parent dies before the first
+        process of the box has requested it (PR_SET_PDEATHSIG).
+        """
+        return self._records.orphans(is_owned)
+
+    def remove(self, orphan: Orphan) -> bool:
+        """Kill an orphaned box."""
+        self._records.remove(orphan)
+        return True
+
+    def close(self) -> None:
+        """End the thread that starts boxes, and all boxes that still run."""
+        self._starter.close()
 
 
 def shell_code(code: int) -> int:

@@ -40,7 +40,6 @@ from fumehood.engines.engine import (
     AgentSource,
     BoxOutput,
     BoxSpec,
-    Engine,
     EngineOptions,
     Exit,
     ExitReason,
@@ -49,17 +48,14 @@ from fumehood.engines.engine import (
     IsolationFacts,
     Limits,
     Mount,
-    Orphan,
-    OwnerCheck,
     Readiness,
     host_kernel,
 )
 from fumehood.engines.images.sdk_folder import installed_sdk
 from fumehood.engines.ownership import owner_labels
-from fumehood.engines.records import SessionRecords
 from fumehood.engines.seccomp import filter_program
 from fumehood.engines.shared_inodes import hold_shared_inodes
-from fumehood.engines.subprocess_box import ChildBox, Command, ProcessLauncher
+from fumehood.engines.subprocess_box import ChildBox, ChildBoxEngine, Command
 
 _TOOLS = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
 """Command → the Debian package that contains it."""
@@ -68,15 +64,14 @@ _KILLED = 137
 """Exit status of a process that SIGKILL ended: 128 + 9."""
 
 
-class BubblewrapEngine(Engine):
+class BubblewrapEngine(ChildBoxEngine):
     """Starts boxes in namespaces."""
 
     name = "bubblewrap"
     isolation = Isolation.NAMESPACES
 
     def __init__(self, options: EngineOptions | None = None) -> None:
-        self._starter = ProcessLauncher()
-        self._records = SessionRecords()
+        super().__init__()
         self._mounts = PrivateMounts()
         self._shares_inodes = os.geteuid() != 0
 
@@ -172,23 +167,6 @@ class BubblewrapEngine(Engine):
         sdk = _packages(mounts)
         copies = held.files.copies(mount for mount in mounts if mount not in sdk)
         return (*copies, *sdk, Mount(spec.socket_dir, BOX_SOCKET_DIR))
-
-    def orphans(self, is_owned: OwnerCheck, *, images: bool = False) -> Iterable[Orphan]:
-        """Return the boxes whose owner is gone.
-
-        The kernel kills a box when its parent dies, except if the parent dies before the first
-        process of the box has requested it (PR_SET_PDEATHSIG).
-        """
-        return self._records.orphans(is_owned)
-
-    def remove(self, orphan: Orphan) -> bool:
-        """Kill an orphaned box."""
-        self._records.remove(orphan)
-        return True
-
-    def close(self) -> None:
-        """End the thread that starts boxes, and all boxes that still run."""
-        self._starter.close()
 
     def _trial(self) -> tuple[Exit | None, BoxOutput]:
         held = HeldByBox(owner_labels("trial"))
