@@ -29,8 +29,8 @@ REFERENCE_EPISODES_PER_S = 4223
 def layers_cost() -> Iterator[Figure]:
     """Yield the cost of a call beyond that of the world, with five armed faults and a trace."""
     for harness_mode in sorted(HARNESS_MODES):
-        with_layers = best_of(5, partial(_time_layers, harness_mode))
-        bare = best_of(5, _time_world)
+        with_layers = best_of(5, partial(_calls_through_layers, harness_mode))
+        bare = best_of(5, _calls_on_world)
         cost_us = (with_layers - bare) / CALLS * 1e6
         goal = f"at most {LAYERS_US_MAX} µs"
         yield Figure(
@@ -70,34 +70,17 @@ def _play_all(cases: Sequence[Case]) -> None:
 _ARGUMENTS: dict[str, Json] = {"id": "acct3"}
 
 
-def _time_layers(harness_mode: str) -> float:
-    return timed(_calls_through_layers(harness_mode))
-
-
-def _time_world() -> float:
-    return timed(_calls_on_world())
-
-
-def _calls_through_layers(harness_mode: str) -> Callable[[], None]:
+def _calls_through_layers(harness_mode: str) -> float:
     spec = PlannedEpisode("bench", endless_case(), 0, 1).to_spec(60_000)
-    seat = (
-        HARNESS_MODES.load(harness_mode)()
-        .open_episode(spec, TraceStream(), StoppedClock())
-        .seats[0]
-    )
-
-    def run() -> None:
-        for _ in range(CALLS):
-            seat.call("get_account", _ARGUMENTS)
-
-    return run
+    mode = HARNESS_MODES.load(harness_mode)()
+    seat = mode.open_episode(spec, TraceStream(), StoppedClock()).seats[0]
+    return _time_of_calls(lambda: seat.call("get_account", _ARGUMENTS))
 
 
-def _calls_on_world() -> Callable[[], None]:
+def _calls_on_world() -> float:
     world = WORLDS.load("crud")(copy_object(endless_case().task.initial_state))
+    return _time_of_calls(lambda: world.call(ToolCall("get_account", _ARGUMENTS)))
 
-    def run() -> None:
-        for _ in range(CALLS):
-            world.call(ToolCall("get_account", _ARGUMENTS))
 
-    return run
+def _time_of_calls(call: Callable[[], object]) -> float:
+    return timed(lambda: [call() for _ in range(CALLS)])

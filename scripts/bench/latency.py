@@ -16,19 +16,12 @@ from statistics import median
 
 from fumehood.core.errors import InfraError
 from fumehood.core.task import Case
-from fumehood.engines.engine import (
-    AGENT_FOLDER,
-    AgentKind,
-    AgentSource,
-    BoxOutput,
-    BoxSpec,
-    Engine,
-    Mount,
-)
+from fumehood.engines.engine import AGENT_FOLDER, AgentKind, AgentSource, BoxSpec, Engine, Mount
 from fumehood.engines.images.agent_python import build_agent_python
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.service_pool import ServicePool
-from scripts.bench.measure import Figure, percentile, ratio, timed
+from fumehood.redteam.victim import percentile
+from scripts.bench.measure import Figure, ratio, timed
 
 PROBE = Path(__file__).with_name("latency_probe.py")
 ECHO_NAME = "echo.sock"
@@ -45,9 +38,8 @@ def call_latency(engine: Engine, case: Case) -> Iterator[Figure]:
     """
     times = _probe(engine, case)
     for kind, goal in (("unary", UNARY_MAX), ("stream", STREAM_MAX)):
-        tool, echo = sorted(times[f"{kind}_tool"]), sorted(times[f"{kind}_echo"])
         for name, share in (("p50", 0.5), ("p99", 0.99)):
-            mine, other = percentile(tool, share), percentile(echo, share)
+            mine, other = (percentile(times[f"{kind}_{what}"], share) for what in ("tool", "echo"))
             detail = f"({mine:.0f} against {other:.0f} µs)"
             yield ratio(
                 f"{kind} call from the box to bare echo, {name}", mine, other, goal, detail=detail
@@ -82,20 +74,17 @@ def _probe(engine: Engine, case: Case) -> dict[str, list[float]]:
         seats = client.open_seats(spec)
         sockets = next(iter(seats.directories.values()))
         stack.enter_context(_echo_server(sockets / ECHO_NAME))
-        box = engine.start(
-            BoxSpec(
-                image=replace(
-                    image, command=command, mounts=(*others, Mount(Path(code), AGENT_FOLDER))
-                ),
-                socket_dir=sockets,
-            )
-        )
+        mounts = (*others, Mount(Path(code), AGENT_FOLDER))
+        shown = replace(image, command=command, mounts=mounts)
+        box = engine.start(BoxSpec(image=shown, socket_dir=sockets))
         ended = box.wait(BOX_TIMEOUT_MS)
         output = box.close()
         client.close_episode(spec.episode_id, timed_out=False)
         list(seats.messages)
     if ended is None or ended.code != 0:
-        raise InfraError(f"the probe did not finish: {_last_line(output)}")
+        lines = output.stderr.decode(errors="replace").strip().splitlines()
+        reason = lines[-1] if lines else "it printed nothing"
+        raise InfraError(f"the probe did not finish: {reason}")
     return json.loads(output.stdout)  # type: ignore[no-any-return]
 
 
@@ -121,18 +110,8 @@ def _docker_exec_ms() -> float:
     true = f"{shutil.which('true')}:/true:ro"
     reference = build_agent_python(lambda _: None)
     sleep = ["python3", "-c", "import time; time.sleep(60)"]
-    start = [
-        "docker",
-        "run",
-        "--rm",
-        "--detach",
-        "--network",
-        "none",
-        "--volume",
-        true,
-        reference,
-        *sleep,
-    ]
+    options = ["--rm", "--detach", "--network", "none", "--volume", true]
+    start = ["docker", "run", *options, reference, *sleep]
     box = subprocess.run(start, check=True, capture_output=True, text=True).stdout.strip()
     try:
         times = [
@@ -142,8 +121,3 @@ def _docker_exec_ms() -> float:
         return median(times) * 1000
     finally:
         subprocess.run(["docker", "rm", "--force", box], check=True, capture_output=True)
-
-
-def _last_line(output: BoxOutput) -> str:
-    lines = output.stderr.decode(errors="replace").strip().splitlines()
-    return lines[-1] if lines else "it printed nothing"

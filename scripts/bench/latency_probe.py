@@ -18,7 +18,6 @@ import grpc
 from fumehood_agent._proto.v1 import tool_pb2, tool_pb2_grpc
 
 ECHO_SOCKET = "/fumehood/echo.sock"
-TOOL_SOCKET = "/fumehood/grpc.sock"
 ROUNDS = 20
 CALLS_A_ROUND = 100
 WARM_UP = 200
@@ -29,10 +28,9 @@ class Probe:
 
     def run(self, session: Any) -> None:
         """Time unary calls and a stream, tool and echo in alternating rounds, microseconds."""
-        tool = _tool_channel(session)
-        request = tool_pb2.CallToolRequest(
-            tool_name="get_account", arguments_json='{"id": "acct3"}'
-        )
+        tool = grpc.insecure_channel(f"unix:{session.path}")
+        arguments = '{"id": "acct3"}'
+        request = tool_pb2.CallToolRequest(tool_name="get_account", arguments_json=arguments)
         sent = request.SerializeToString()
         got = tool_pb2_grpc.ToolServiceStub(tool).CallTool(request).SerializeToString()
         echo = grpc.insecure_channel(f"unix:{ECHO_SOCKET}")
@@ -50,13 +48,8 @@ class Probe:
         for _ in range(ROUNDS):
             for name, call in calls.items():
                 times.setdefault(name, []).extend(_time(call, CALLS_A_ROUND))
-        json.dump(
-            {
-                name: [round(seconds * 1e6, 1) for seconds in values]
-                for name, values in times.items()
-            },
-            sys.stdout,
-        )
+        figures = {name: [round(s * 1e6, 1) for s in values] for name, values in times.items()}
+        json.dump(figures, sys.stdout)
         session.submit()
 
 
@@ -88,7 +81,3 @@ def _stream(channel: grpc.Channel, method: str, message: bytes) -> Callable[[], 
         return next(incoming)
 
     return call
-
-
-def _tool_channel(session: Any) -> grpc.Channel:
-    return grpc.insecure_channel(f"unix:{session.path}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
 
@@ -42,11 +42,6 @@ def best_of(rounds: int, work: Callable[[], float]) -> float:
     """Return the median of ``rounds`` results of ``work``, after one that does not count."""
     work()
     return median(work() for _ in range(rounds))
-
-
-def percentile(sorted_values: Sequence[float], share: float) -> float:
-    """Return the value below which ``share`` of the sorted values lie."""
-    return sorted_values[min(len(sorted_values) - 1, int(share * len(sorted_values)))]
 
 
 def timed(work: Callable[[], object]) -> float:

@@ -145,18 +145,10 @@ def _measure(tree: Path, base: Path, tests: tuple[str, ...]) -> dict[str, dict[s
     coverage = (sys.executable, "-m", "coverage", "run", f"--rcfile={settings}")
     pytest = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--junitxml", str(junit))
     command = [*coverage, *pytest, "-m", WITHOUT_ENGINES, *tests]
-    quiet = subprocess.DEVNULL
+    place: dict[str, Any] = {"cwd": tree, "env": environment(tree), "capture_output": True}
     try:
         # A failing test only covers nothing.
-        subprocess.run(
-            command,
-            cwd=tree,
-            env=environment(tree),
-            stdout=quiet,
-            stderr=quiet,
-            timeout=FOLDER_TIME_LIMIT_S,
-            check=False,
-        )
+        subprocess.run(command, **place, timeout=FOLDER_TIME_LIMIT_S, check=False)
     except subprocess.TimeoutExpired:
         print(f"  more than {FOLDER_TIME_LIMIT_S:.0f} s, not used", flush=True)
     if not junit.exists():

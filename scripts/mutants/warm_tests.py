@@ -22,31 +22,13 @@ CPU_LIMIT_S = 60
 """Processor time of the tests of one mutant; an endless loop exceeds it on any machine."""
 TIME_LIMIT_S = 900.0
 """Time of the tests of one mutant that waits for ever; a busy machine must not reach it."""
-LIBRARIES = (
-    *(
-        "pytest",
-        "hypothesis.strategies",
-        "hypothesis.stateful",
-        "grpc",
-        "google.protobuf.json_format",
-    ),
-    *("pydantic", "yaml", "structlog", "click.testing", "httpx2", "tenacity", "jinja2", "numpy"),
-    *(
-        "scipy.stats",
-        "pyarrow.parquet",
-        "vl_convert",
-        "starlette.applications",
-        "starlette.testclient",
-    ),
-    *(
-        "uvicorn",
-        "mcp.server",
-        "docker",
-        "jsonschema",
-        "cryptography.hazmat.primitives.serialization",
-    ),
-    *("cryptography.hazmat.primitives.asymmetric.ed25519", "bm25s", "lxml.html", "rich", "psutil"),
-)
+LIBRARIES = """
+    pytest hypothesis.strategies hypothesis.stateful grpc google.protobuf.json_format
+    pydantic yaml structlog click.testing httpx2 tenacity jinja2 numpy scipy.stats pyarrow.parquet
+    vl_convert starlette.applications starlette.testclient uvicorn mcp.server docker jsonschema
+    cryptography.hazmat.primitives.serialization
+    cryptography.hazmat.primitives.asymmetric.ed25519 bm25s lxml.html rich psutil
+""".split()  # noqa: SIM905
 
 
 def main() -> None:

@@ -50,15 +50,8 @@ def main(sizes: str, compare: int, rounds: int, folder: Path | None, one: Sequen
 
 
 def _measured(name: str, corpus: Path, snapshot: Path) -> Numbers:
-    command = [
-        sys.executable,
-        "-m",
-        "scripts.bench.snapshots",
-        "--one",
-        name,
-        str(corpus),
-        str(snapshot),
-    ]
+    module = [sys.executable, "-m", "scripts.bench.snapshots"]
+    command = [*module, "--one", name, str(corpus), str(snapshot)]
     finished = subprocess.run(command, check=True, capture_output=True, text=True)
     numbers: Numbers = json.loads(finished.stdout)
     return numbers
@@ -71,17 +64,8 @@ def _built(place: Path, size: int) -> tuple[Path, Path, Numbers]:
 
 
 def _print_growth(place: Path, sizes: Sequence[int]) -> None:
-    heads = (
-        "documents",
-        "build s",
-        "µs/document",
-        "own MB",
-        "index MB",
-        "open ms",
-        "query ms",
-        "search ms",
-    )
-    click.echo("".join(f"{head:>12}" for head in heads))
+    heads = "documents,build s,µs/document,own MB,index MB,open ms,query ms,search ms"
+    click.echo("".join(f"{head:>12}" for head in heads.split(",")))
     for size in sizes:
         corpus, snapshot, built = _built(place, size)
         times = _measured("search", corpus, snapshot)
@@ -143,6 +127,7 @@ def _keep_best(kept: Numbers, measured: Numbers) -> None:
 def _ratios(
     own: Numbers, bare: Numbers, rank: Numbers, plain: Numbers
 ) -> list[tuple[str, float, str, float]]:
+    resident, anonymous = own["open_resident_mb"], own["open_own_mb"]
     return [
         ("build / rank_bm25's", own["build_s"] / plain["build_s"], "at most", 1.0),
         ("build / bm25s's", own["build_s"] / bare["build_s"], "at most", 1.2),
@@ -150,13 +135,8 @@ def _ratios(
         ("rank_bm25's query / own", rank["query_ms"] / own["query_ms"], "at least", 50.0),
         ("queries whose first ten differ", float(rank["disagreements"]), "at most", 0.0),
         ("opening, in seconds", own["open_ms"] / 1000, "at most", 1.0),
-        (
-            "resident when open / index",
-            own["open_resident_mb"] / own["index_mb"],
-            "at most",
-            0.25,
-        ),
-        ("own memory when open / index", own["open_own_mb"] / own["index_mb"], "at most", 0.1),
+        ("resident when open / index", resident / own["index_mb"], "at most", 0.25),
+        ("own memory when open / index", anonymous / own["index_mb"], "at most", 0.1),
     ]
 
 

@@ -11,24 +11,7 @@ import numpy as np
 SEED = 20_260_131
 VOCABULARY = 60_000
 MEDIAN_WORDS = 180
-SYLLABLES = (
-    "ka",
-    "lo",
-    "mi",
-    "ren",
-    "tu",
-    "sa",
-    "vor",
-    "ple",
-    "qui",
-    "den",
-    "ash",
-    "or",
-    "bin",
-    "tal",
-    "fe",
-    "gro",
-)
+SYLLABLES = "ka lo mi ren tu sa vor ple qui den ash or bin tal fe gro".split()  # noqa: SIM905
 ENDINGS = ("", "s", "ing", "ed", "")
 
 
