@@ -18,7 +18,7 @@ from fumehood.engines.engine import BoxOutput, Image, Limits
 from fumehood.orchestrator.episode_runner import Attempt
 from fumehood.redteam.agent_folder import AGENTS, fill_agent_folder
 from fumehood.redteam.attacks import Attack, Boundary
-from fumehood.redteam.box_usage import alive, measure
+from fumehood.redteam.box_usage import Watch, alive, measure
 from fumehood.redteam.breaches import (
     OVERTIME_MS,
     REFUSALS_MAX,
@@ -28,7 +28,6 @@ from fumehood.redteam.breaches import (
     successes_in,
 )
 from fumehood.redteam.record_checks import active_markup, control_characters
-from fumehood.redteam.watched_engine import Watch
 
 ATTACK = Attack(
     "an-attack", "file.py", Boundary.BOX, "something", "do something", calls=2, wall_ms=1000

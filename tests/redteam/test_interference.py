@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fumehood.redteam.interference import Interference
-from fumehood.redteam.victim import Latencies, percentile
+from fumehood.redteam.victim import Interference, Latencies, percentile
 
 
 def _interference(quiet_p99_ms: float, attacked_p99_ms: float) -> Interference:

@@ -15,6 +15,7 @@ IDENTITY = ("scaffold", "model", "model_parameters", "arguments")
 """What an agent is: built-in scaffold, its model, parameters of the model that differ from their
 defaults, and keyword arguments of its class."""
 
+_NUMBERS = ("attempts", "wall_ms", "stdout_bytes", "stderr_bytes", "refusals")
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
 
@@ -139,11 +140,7 @@ class EpisodeRow:
             "metrics": dict(self.score.metrics),
             "trace": self.trace,
             "trace_digest": self.trace_digest,
-            "attempts": self.attempts,
-            "wall_ms": self.wall_ms,
-            "stdout_bytes": self.stdout_bytes,
-            "stderr_bytes": self.stderr_bytes,
-            "refusals": self.refusals,
+            **{name: getattr(self, name) for name in _NUMBERS},
         }
 
     @classmethod
@@ -170,11 +167,7 @@ class EpisodeRow:
             ),
             trace=str(value["trace"]),
             trace_digest=str(value["trace_digest"]),
-            attempts=_integer(value["attempts"]),
-            wall_ms=_integer(value["wall_ms"]),
-            stdout_bytes=_integer(value["stdout_bytes"]),
-            stderr_bytes=_integer(value["stderr_bytes"]),
-            refusals=_integer(value["refusals"]),
+            **{name: _integer(value[name]) for name in _NUMBERS},
             data_mode=None if value.get("data_mode") is None else str(value["data_mode"]),
             lost_costs=_units(value.get("lost_costs")),
             identity={name: value[name] for name in IDENTITY if name in value},

@@ -13,7 +13,7 @@ from enum import Enum
 from functools import partial
 
 from fumehood.redteam.controls.declared import Control, ControlOutcome, ControlResult, Setting
-from fumehood.redteam.interference import Interference
+from fumehood.redteam.victim import Interference
 
 
 class Boundary(Enum):

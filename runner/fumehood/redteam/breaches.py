@@ -12,8 +12,7 @@ from fumehood.core.trace import BrokenTrace, verify_chain
 from fumehood.engines.engine import Limits
 from fumehood.orchestrator.episode_runner import Attempt
 from fumehood.redteam.attacks import Attack
-from fumehood.redteam.box_usage import alive
-from fumehood.redteam.watched_engine import Watch
+from fumehood.redteam.box_usage import Watch, alive
 
 MIB = 1 << 20
 OVERTIME_MS = 20_000

@@ -42,7 +42,7 @@ from fumehood.orchestrator.episode_runner import Attempt, BoxPlan, attempt_episo
 from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
 from fumehood.redteam.agent_folder import fill_agent_folder
 from fumehood.redteam.attacks import Attack, Boundary, Pair, Result, Verdict
-from fumehood.redteam.box_usage import open_descriptors
+from fumehood.redteam.box_usage import WatchedEngine, open_descriptors
 from fumehood.redteam.breaches import (
     attempts_in,
     excess,
@@ -53,7 +53,6 @@ from fumehood.redteam.breaches import (
 )
 from fumehood.redteam.canaries import Canaries
 from fumehood.redteam.control_episodes import ControlEpisodes
-from fumehood.redteam.interference import Interference
 from fumehood.redteam.judged_answer import judging_breaches
 from fumehood.redteam.provider import TOKENS_MAX, ObedientProvider, breaches_of
 from fumehood.redteam.record_checks import (
@@ -61,8 +60,7 @@ from fumehood.redteam.record_checks import (
     plain_reader_breaches,
     record_breaches,
 )
-from fumehood.redteam.victim import PROTOCOLS, Latencies
-from fumehood.redteam.watched_engine import WatchedEngine
+from fumehood.redteam.victim import PROTOCOLS, Interference, Latencies
 from fumehood.redteam.world_packages import STATES, installed_worlds, require_world
 
 MIB = 1 << 20

@@ -46,12 +46,8 @@ class Access:
 
 def access_from_json(value: Mapping[str, Any]) -> Access:
     """Return the access whose fields ``value`` has, with lists instead of tuples."""
-    return Access(
-        folder=value["folder"],
-        readable=tuple(value["readable"]),
-        writable=tuple(value["writable"]),
-        starts_programs=value["starts_programs"],
-    )
+    paths = {name: tuple(value[name]) for name in ("readable", "writable")}
+    return Access(**{**value, **paths})
 
 
 class EndReason(Enum):

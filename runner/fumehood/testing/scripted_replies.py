@@ -92,13 +92,13 @@ def _words(text: str) -> list[str]:
 
 def _calls(reply: ScriptedReply) -> list[Json]:
     return [
-        {
-            "id": tool.call_id,
-            "type": "function",
-            "function": {"name": tool.name, "arguments": tool.arguments_text},
-        }
+        {"id": tool.call_id, "type": "function", "function": _function(tool)}
         for tool in reply.tools
     ]
+
+
+def _function(tool: ToolUse) -> Json:
+    return {"name": tool.name, "arguments": tool.arguments_text}
 
 
 def _chat_reason(reply: ScriptedReply) -> str:
@@ -108,25 +108,16 @@ def _chat_reason(reply: ScriptedReply) -> str:
 def _chat_usage(reply: ScriptedReply) -> Json:
     if reply.usage is None:
         return {}
-    input_tokens, output_tokens = reply.usage
-    return {
-        "usage": {
-            "prompt_tokens": input_tokens,
-            "completion_tokens": output_tokens,
-            "total_tokens": input_tokens + output_tokens,
-        }
-    }
+    read, written = reply.usage
+    usage = {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
+    return {"usage": usage}
 
 
 def _completion(model: str, reply: ScriptedReply) -> Json:
     message: Json = {"role": "assistant", "content": reply.text or None}
     if reply.tools:
         message["tool_calls"] = _calls(reply)
-    choice = {
-        "index": 0,
-        "message": message,
-        "finish_reason": _chat_reason(reply),
-    }
+    choice = {"index": 0, "message": message, "finish_reason": _chat_reason(reply)}
     head = {"id": "c1", "object": "chat.completion", "created": 0, "model": model}
     return {**head, "choices": [choice], **_chat_usage(reply)}
 
@@ -159,42 +150,23 @@ def _chunks(model: str, reply: ScriptedReply, *, reports: bool) -> Iterator[byte
 
 
 def _usage(reply: ScriptedReply) -> Json:
-    return (
-        {}
-        if reply.usage is None
-        else {"input_tokens": reply.usage[0], "output_tokens": reply.usage[1]}
-    )
+    return dict(zip(("input_tokens", "output_tokens"), reply.usage or (), strict=False))
 
 
 def _response(model: str, reply: ScriptedReply) -> Json:
+    done = {"status": "completed"}
     output: list[Json] = [
-        {
-            "type": "function_call",
-            "call_id": tool.call_id,
-            "id": tool.call_id,
-            "status": "completed",
-        }
-        | {"name": tool.name, "arguments": tool.arguments_text}
+        {"type": "function_call", "call_id": tool.call_id, "id": tool.call_id}
+        | {**done, **_function(tool)}
         for tool in reply.tools
     ]
     if reply.text:
         content = [{"type": "output_text", "text": reply.text, "annotations": []}]
-        message = {
-            "type": "message",
-            "id": "m1",
-            "role": "assistant",
-            "status": "completed",
-            "content": content,
-        }
+        message = {"type": "message", "id": "m1", "role": "assistant", **done, "content": content}
         output.append(message)
-    head: Json = {
-        "id": "r1",
-        "object": "response",
-        "created_at": 0,
-        "model": model,
-        "status": "incomplete" if reply.truncated else "completed",
-    }
+    head: Json = {"id": "r1", "object": "response", "created_at": 0, "model": model, **done}
     if reply.truncated:
+        head["status"] = "incomplete"
         head["incomplete_details"] = {"reason": "max_output_tokens"}
     head["instructions"] = reply.echo or None
     tail = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": []}

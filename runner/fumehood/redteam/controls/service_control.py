@@ -16,9 +16,8 @@ from fumehood.redteam.agent_folder import AGENTS
 from fumehood.redteam.attacks import Attack
 from fumehood.redteam.box_usage import measure, open_descriptors
 from fumehood.redteam.breaches import MIB, revealing_words_in, successes_in
-from fumehood.redteam.interference import Interference
 from fumehood.redteam.provider import ObedientProvider, breaches_of
-from fumehood.redteam.victim import Victim
+from fumehood.redteam.victim import Interference, Victim
 from fumehood.redteam.world_packages import require_world
 
 ATTACK_TIMEOUT_S = 30.0
