@@ -20,6 +20,7 @@ from fumehood.engines.engine import (
     AgentKind,
     AgentSource,
     BoxSpec,
+    Engine,
     EngineOptions,
     Image,
     Isolation,
@@ -34,7 +35,7 @@ SOCKET_VARIABLE = "FUMEHOOD_SOCKET"
 """Variable with the path of the agent's socket, because the host has no /fumehood."""
 
 
-class ProcessEngine(ChildBoxEngine):
+class ProcessEngine(ChildBoxEngine, Engine):
     """Runs agents without a sandbox."""
 
     name = "process"

@@ -16,7 +16,7 @@ from threading import Lock
 from typing import IO, TypeVar
 
 from fumehood.core.errors import InfraError
-from fumehood.engines.engine import BoxOutput, Engine, Exit, ExitReason, Orphan, OwnerCheck
+from fumehood.engines.engine import BoxOutput, Exit, ExitReason, Orphan, OwnerCheck
 from fumehood.engines.output import PipeReader
 from fumehood.engines.records import SessionRecords
 
@@ -179,8 +179,8 @@ class ChildBox:
         return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
 
 
-class ChildBoxEngine(Engine):
-    """What engines have in common whose boxes are child processes."""
+class ChildBoxEngine:
+    """The methods that engines have in common whose boxes are child processes."""
 
     def __init__(self) -> None:
         self._starter = ProcessLauncher()

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from fumehood.core.clock import Clock
 from fumehood.core.episode import Episode
-from fumehood.core.episode_spec import EpisodeSpec
+from fumehood.core.episode_spec import DataSource, EpisodeSpec
 from fumehood.core.registry import Registry
 from fumehood.core.trace import Recorder
 from fumehood.layers.faults.registry import FAMILIES, TOOLMISUSE_FAMILIES
 from fumehood.turn_policies.registry import TURN_POLICIES
-from fumehood.worlds.registry import WORLDS, preload, readable_paths, runs_confined
-
-__all__ = ["HARNESS_MODES", "HarnessMode", "load_all", "preload", "readable_paths", "runs_confined"]
-"""With what a service needs of the registry of worlds."""
+from fumehood.worlds import registry as worlds_registry
+from fumehood.worlds.registry import WORLDS, preload
 
 
 class HarnessMode(Protocol):
@@ -37,6 +35,25 @@ HARNESS_MODES: Registry[Callable[[], HarnessMode]] = Registry(
         "toolmisuse": "fumehood.harness_modes.toolmisuse:ToolMisuse",
     },
 )
+
+
+def load_libraries(worlds: Iterable[str]) -> None:
+    """Import the libraries of these worlds."""
+    preload(worlds)
+
+
+def runs_confined(world: str, data_source: DataSource | None = None) -> bool:
+    """Return whether an episode needs neither the network nor another process.
+
+    Raises:
+        InputError: there is no such world.
+    """
+    return worlds_registry.runs_confined(world, data_source)
+
+
+def readable_paths(data_source: DataSource | None) -> tuple[str, ...]:
+    """Return the files and folders that a data source names."""
+    return worlds_registry.readable_paths(data_source)
 
 
 def load_all() -> None:

@@ -14,7 +14,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from fumehood.core.user_ids import SERVICE_UID
-from fumehood.harness_modes.registry import preload, runs_confined
+from fumehood.harness_modes.registry import load_libraries, runs_confined
 from fumehood.service.confinement import confine, import_modules_early
 from fumehood.service.forked_episode import EpisodeProcesses
 from fumehood.service.host import Host
@@ -82,7 +82,7 @@ def serve(
         )
     http_sockets = _http_sockets(http.helper, models, bounds) if http else None
     # Some start a process, so they are not loaded before the fork server is forked.
-    preload(name for name in worlds if inline or not runs_confined(name))
+    load_libraries(name for name in worlds if inline or not runs_confined(name))
     if inline:
         load_builtin_agents()
     confine(directory)
@@ -115,7 +115,7 @@ def _import(worlds: Sequence[str], *, has_http: bool) -> None:
     """Import everything that episodes need, once for this process and its fork server."""
     gc.disable()  # A collection has nothing to release, and takes a tenth of the time.
     import_modules_early()
-    preload(name for name in worlds if runs_confined(name))
+    load_libraries(name for name in worlds if runs_confined(name))
     if has_http:  # These libraries take longer than all others.
         import_module("fumehood.service.http_sockets")
     gc.enable()

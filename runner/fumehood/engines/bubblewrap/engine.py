@@ -40,6 +40,7 @@ from fumehood.engines.engine import (
     AgentSource,
     BoxOutput,
     BoxSpec,
+    Engine,
     EngineOptions,
     Exit,
     ExitReason,
@@ -64,7 +65,7 @@ _KILLED = 137
 """Exit status of a process that SIGKILL ended: 128 + 9."""
 
 
-class BubblewrapEngine(ChildBoxEngine):
+class BubblewrapEngine(ChildBoxEngine, Engine):
     """Starts boxes in namespaces."""
 
     name = "bubblewrap"
