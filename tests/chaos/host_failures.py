@@ -224,9 +224,17 @@ def read_only_folder(space: Workspace, random: Random) -> None:
     run = FailingRun(space, random.choice(("inline", "process")))
     with run.start() as command, _mounts() as mounted:
         if run.wait_for_rows(command):
-            subprocess.run(["mount", "--bind", str(run.path), str(run.path)], check=True)
-            mounted.append(run.path)
-            subprocess.run(["mount", "-o", "remount,ro,bind", str(run.path)], check=True)
+            # A mount that a command writes to cannot become read-only, so another one does. The
+            # mount over the run folder is a copy of it.
+            unused = space.root / "unused"
+            unused.mkdir()
+            for step in (
+                ["--bind", run.path, unused],
+                ["-o", "remount,ro,bind", unused],
+                ["--bind", unused, run.path],
+            ):
+                subprocess.run(["mount", *map(str, step)], check=True)
+            mounted += [run.path, unused]
         status = command.wait(PATIENCE_S)
         run.check_failure(command.output(), status, (0, INFRA))
     run.check_nothing_is_left()

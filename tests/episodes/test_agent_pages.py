@@ -79,7 +79,8 @@ def test_the_page_leads_to_a_checked_agent(page: Path, work_folder: Path) -> Non
         check=False,
     )
     assert done.returncode == 0, done.stderr + done.stdout
-    assert [line for line in expected_output(text) if line not in done.stdout.splitlines()] == []
+    missing = [line for line in expected_output(text) if line not in done.stdout.splitlines()]
+    assert missing == [], done.stdout
     assert re.search(r"^\S+ +100\.0%", done.stdout, re.MULTILINE), "the task is not solved"
     assert time.monotonic() - started < TIMEOUT_S
 
