@@ -186,7 +186,7 @@ class EpisodeProcesses:
         opening = opening_to_bytes(spec, exchanges)
         access = Access(folder=True, readable=readable_paths(spec.data_source))
         child, models = self._take(access)
-        models.limit(_model_budget(spec))
+        models.limit(model_budget(spec))
         try:
             return ForkedEpisode(
                 spec,
@@ -255,7 +255,7 @@ class EpisodeProcesses:
         self._server.close()
 
 
-def _model_budget(spec: EpisodeSpec) -> Budget:
+def model_budget(spec: EpisodeSpec) -> Budget:
     """Return the bounds of the model requests of all seats together."""
     budgets = [seat.budget.limits for seat in spec.seats]
     limits = {

@@ -13,11 +13,12 @@ import pytest
 from fumehood.core.ledger import Budget
 from fumehood.gateway.broker import Broker
 from fumehood.gateway.provider_client import ProviderClient
+from fumehood.gateway.requests import SMALL_BODY_BYTES
 from fumehood.testing.scripted_models import ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply
 from tests.parts.models import CHAT, chat, gateway_settings
 
-SEND, ENDED, BROKE = 1, 5, 6
+SEND, CANCEL, BEGAN, ENDED, BROKE, FAILED = 1, 2, 3, 5, 6, 7
 PLAIN: dict[str, Any] = {
     "provider": "scripted",
     "path": CHAT,
@@ -31,13 +32,24 @@ def replies(
     body: bytes,
     budget: Budget | None,
     requests: int = 1,
+    *,
+    cancel_at: int | None = None,
 ) -> list[int]:
-    """Return the kind of the last message that answers each of equal requests, sent in turn."""
+    """Return the kind of the last message that answers each of equal requests, sent in turn.
+
+    Args:
+        models: the provider.
+        head: of the requests.
+        body: of the requests.
+        budget: of the episode; None if it has not begun.
+        requests: their number.
+        cancel_at: cancel a request after an answer of this kind; None for none.
+    """
     encoded = json.dumps(head).encode()
     content = struct.pack(">I", len(encoded)) + encoded + body
 
     async def run() -> list[int]:
-        settings = gateway_settings(models)
+        settings = gateway_settings(models, attempts=1)
         client = ProviderClient(settings)
         here, there = socket.socketpair()
         broker = Broker(settings, client)
@@ -49,9 +61,11 @@ def replies(
         for number in range(requests):
             writer.write(struct.pack(">IBI", len(content), SEND, number) + content)
             kind = 0
-            while kind not in (ENDED, BROKE):
+            while kind not in (ENDED, BROKE, FAILED, cancel_at):
                 size, kind, _ = struct.unpack(">IBI", await reader.readexactly(9))
                 await reader.readexactly(size)
+            if kind == cancel_at:
+                writer.write(struct.pack(">IBI", 0, CANCEL, number))
             kinds.append(kind)
         writer.close()
         await serving
@@ -113,6 +127,32 @@ def test_at_most_one_request_exceeds_the_budget_of_the_episode(
         kinds = replies(models, PLAIN, body(), budget, requests=4)
         assert kinds == [ENDED] * sent + [BROKE] * (4 - sent)
         assert len(models.asked) == sent
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind"),
+    [(ScriptedReply(status=400), ENDED), (ScriptedReply(hangs_up=True), FAILED)],
+    ids=["refused by the provider", "without an answer"],
+)
+def test_a_request_without_a_response_costs_a_call_and_no_tokens(
+    reply: ScriptedReply, kind: int
+) -> None:
+    with ScriptedModels(lambda _: reply) as models:
+        budget = Budget(model_tokens=1, model_calls=2)
+        assert replies(models, PLAIN, body(), budget, requests=3) == [kind, kind, BROKE]
+
+
+def test_a_request_that_is_cancelled_costs_what_was_reserved() -> None:
+    stalls = ScriptedReply(text="a b c", stalls_after=1)
+    with ScriptedModels(lambda _: stalls) as models:
+        streamed = body(stream=True)
+        kinds = replies(models, PLAIN, streamed, Budget(model_tokens=100), 2, cancel_at=BEGAN)
+        assert kinds == [BEGAN, BROKE]
+
+
+def test_a_large_request_is_sent() -> None:
+    with ScriptedModels(lambda _: ScriptedReply(text="ok")) as models:
+        assert first_reply(models, PLAIN, body(text="x" * SMALL_BODY_BYTES)) == ENDED
 
 
 def test_the_broker_charges_the_price_of_a_model() -> None:
