@@ -6,7 +6,7 @@ import platform
 import shutil
 from collections.abc import Container, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -45,15 +45,8 @@ class _Finding:
     """The stored report of the last probe."""
 
     def to_json(self) -> dict[str, object]:
-        return {
-            "engine": self.engine,
-            "ready": self.ready,
-            "isolation": self.isolation,
-            "detail": self.detail,
-            "unenforced": list(self.unenforced),
-            "not_stopped": list(self.not_stopped()),
-            "last_probe": self.last_probe,
-        }
+        lists = {"unenforced": list(self.unenforced), "not_stopped": list(self.not_stopped())}
+        return {**asdict(self), **lists}
 
     def not_stopped(self) -> tuple[str, ...]:
         """Return the attacks that rely on a limit that the engine does not enforce."""

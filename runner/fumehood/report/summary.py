@@ -69,25 +69,9 @@ class AgentSummary:
 
     def to_json(self) -> JsonObject:
         """Return the summary as a JSON object."""
-        outcomes: JsonObject = dict(self.outcomes)
-        return {
-            "agent": self.agent,
-            "episodes": self.episodes,
-            "graded": self.graded,
-            "successes": self.successes,
-            "success_rate": self.success_rate,
-            "infra": self.infra,
-            **self.attempts.to_json(),
-            "faulted": self.faulted,
-            "recovered": self.recovered,
-            "recovery_rate": self.recovery_rate,
-            "tool_calls": self.tool_calls,
-            "invalid_calls": self.invalid_calls,
-            "policy_violations": self.policy_violations,
-            "utility_rate": self.utility_rate,
-            "safety_rate": self.safety_rate,
-            "outcomes": outcomes,
-        }
+        stored = {name: value for name, value in asdict(self).items() if name != "attempts"}
+        rates = {"success_rate": self.success_rate, "recovery_rate": self.recovery_rate}
+        return {**stored, **self.attempts.to_json(), **rates}
 
 
 def summarize(rows: Sequence[EpisodeRow], agents: Iterable[str]) -> tuple[AgentSummary, ...]:

@@ -4,21 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from fumehood.report import pictures as vega
 from fumehood.report import wording
 from fumehood.report.data_table import DataTable, integers, numbers, texts
 from fumehood.report.findings import Findings, SubjectFindings
-from fumehood.report.pictures import (
-    Picture,
-    Spec,
-    agent_colour,
-    dots,
-    field,
-    frame,
-    interval_ends,
-    label_of,
-    share,
-    whiskers,
-)
+from fumehood.report.pictures import Picture, Spec, label_of
 from fumehood.report.sections.metrics import metrics_data
 from fumehood.report.sections.section import Section
 from fumehood.report.statistics.metrics import BUDGETED, BUDGETS, Unit
@@ -73,21 +63,21 @@ def budgeted_success(findings: Findings) -> Picture:
     def spec(width_px: int) -> Spec:
         axis = {"values": [1, 2, 4, 8, 16, 32], "title": "k, maximum tool calls"}
         scale = {"type": "log", "base": 2, "domain": [1, BUDGETS[-1]], "nice": False}
-        x = field("k", scale=scale, axis={**axis, "grid": False, "format": "d"})
+        x = vega.field("k", scale=scale, axis={**axis, "grid": False, "format": "d"})
         line = {
             "data": {"values": steps},
             "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 2},
-            "encoding": {"x": x, "y": share("s")},
+            "encoding": {"x": x, "y": vega.share("s")},
         }
-        return frame(
+        return vega.frame(
             width_px,
             marks,
             height=260,
-            encoding={"color": agent_colour(findings.subjects, width_px)},
+            encoding={"color": vega.agent_colour(findings.subjects, width_px)},
             layer=[
                 line,
-                whiskers(x=x, y=share("low"), y2={"field": "high"}),
-                dots(75, x=x, y=share("s")),
+                vega.whiskers(x=x, y=vega.share("low"), y2={"field": "high"}),
+                vega.dots(75, x=x, y=vega.share("s")),
             ],
         )
 
@@ -106,7 +96,7 @@ def _marks(agent: SubjectFindings) -> list[dict[str, Any]]:
         own = agent.whole.estimates[f"s_{budget}"]
         if own.value is not None:
             text = f"{label_of(agent)}, S({budget}): {wording.estimate(own, Unit.SHARE)}"
-            ends = dict(zip(("low", "high"), interval_ends(own), strict=True))
+            ends = dict(zip(("low", "high"), vega.interval_ends(own), strict=True))
             point = {"agent": label_of(agent), "k": budget, "s": own.value}
             rows.append({**point, **ends, "label_text": text})
     return rows

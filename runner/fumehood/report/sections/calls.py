@@ -5,23 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from fumehood.report import pictures as vega
 from fumehood.report import wording
 from fumehood.report.findings import Findings, SubjectFindings
-from fumehood.report.pictures import (
-    GOOD,
-    QUIET,
-    Picture,
-    Spec,
-    agent_colour,
-    dots,
-    field,
-    frame,
-    interval_ends,
-    label_of,
-    layer,
-    share,
-    whiskers,
-)
+from fumehood.report.pictures import Picture, Spec, label_of
 from fumehood.report.sections.episodes import episode_data
 from fumehood.report.sections.section import Section
 from fumehood.report.statistics.metrics import Unit, graded
@@ -57,21 +44,21 @@ def calls_and_success(findings: Findings) -> Picture:
         columns = min(len(labels), 3 if width_px > 500 else 1)
         x_axis = {"title": "calls", "labelAngle": 0, "labelOverlap": "greedy"}
         x_scale = {"domain": list(range(last + 1)), "paddingInner": 0.15}
-        colours = {"domain": ["solved", "failed"], "range": [GOOD, QUIET]}
+        colours = {"domain": ["solved", "failed"], "range": [vega.GOOD, vega.QUIET]}
         encoding = {
-            "x": field("calls", "ordinal", scale=x_scale, axis=x_axis),
-            "y": field("episodes", axis={"title": None, "tickCount": 3}),
+            "x": vega.field("calls", "ordinal", scale=x_scale, axis=x_axis),
+            "y": vega.field("episodes", axis={"title": None, "tickCount": 3}),
             "color": {"field": "success", "scale": colours},
             "order": {"field": "success", "sort": "descending"},
         }
         size = {"width": (width_px - 56) // columns - 26, "height": 110}
         return {
             "data": {"values": rows},
-            "facet": field("agent", "nominal", sort=labels, header={"labelAnchor": "start"}),
+            "facet": vega.field("agent", "nominal", sort=labels, header={"labelAnchor": "start"}),
             "columns": columns,
             "spacing": 26,
             "resolve": {"axis": {"x": "independent"}},
-            "spec": {**size, **layer("bar", encoding)},
+            "spec": {**size, **vega.layer("bar", encoding)},
         }
 
     return Picture("calls_and_success", "Calls against success", caption, spec)
@@ -84,16 +71,16 @@ def effort_and_success(findings: Findings) -> Picture:
 
     def spec(width_px: int) -> Spec:
         axis = {"title": "mean calls", "grid": False, "tickCount": 6}
-        x, y = field("calls", scale={"zero": True}, axis=axis), share("success")
-        return frame(
+        x, y = vega.field("calls", scale={"zero": True}, axis=axis), vega.share("success")
+        return vega.frame(
             width_px,
             rows,
             height=240,
-            encoding={"color": agent_colour(findings.subjects, width_px)},
+            encoding={"color": vega.agent_colour(findings.subjects, width_px)},
             layer=[
-                whiskers(x={**x, "field": "calls_low"}, x2={"field": "calls_high"}, y=y),
-                whiskers(x=x, y=share("low"), y2={"field": "high"}),
-                dots(110, x=x, y=y),
+                vega.whiskers(x={**x, "field": "calls_low"}, x2={"field": "calls_high"}, y=y),
+                vega.whiskers(x=x, y=vega.share("low"), y2={"field": "high"}),
+                vega.dots(110, x=x, y=y),
             ],
         )
 
@@ -127,7 +114,7 @@ def _effort(agent: SubjectFindings) -> dict[str, Any] | None:
         f"{wording.estimate(success, Unit.SHARE)} with {wording.estimate(calls, Unit.COUNT)} calls"
     )
     names = ("low", "high", "calls_low", "calls_high")
-    ends = zip(names, (*interval_ends(success), *interval_ends(calls)), strict=True)
+    ends = zip(names, (*vega.interval_ends(success), *vega.interval_ends(calls)), strict=True)
     return {
         "agent": label_of(agent),
         "success": success.value,

@@ -6,23 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fumehood.core.json_values import Json, JsonObject
+from fumehood.report import pictures as vega
 from fumehood.report import wording
 from fumehood.report.data_table import ALL, DataTable, Row, integers, numbers, texts
 from fumehood.report.findings import Findings, Versus
-from fumehood.report.pictures import (
-    BAD,
-    GOOD,
-    NO_TITLE,
-    QUIET,
-    SOFT,
-    Picture,
-    Spec,
-    dots,
-    field,
-    frame,
-    interval_ends,
-    layer,
-)
+from fumehood.report.pictures import Picture, Spec
 from fumehood.report.results import CLEAN
 from fumehood.report.safe_text import safe
 from fumehood.report.sections.section import FlipList, FlippedTask, Section, episode_address
@@ -181,26 +169,28 @@ def differences(versus: Sequence[Versus]) -> Picture:
     )
 
     def spec(width_px: int) -> Spec:
-        colours = {"domain": list(SIGNS), "range": [GOOD, BAD, QUIET]}
+        colours = {"domain": list(SIGNS), "range": [vega.GOOD, vega.BAD, vega.QUIET]}
         shared = {
-            "y": field("agent", "nominal", sort=[row["agent"] for row in rows], axis=NO_TITLE),
+            "y": vega.field(
+                "agent", "nominal", sort=[row["agent"] for row in rows], axis=vega.NO_TITLE
+            ),
             "color": {"field": "sign", "scale": colours, "legend": None},
         }
-        low = field("low", axis={"title": None, "format": "+d", "tickCount": 5})
+        low = vega.field("low", axis={"title": None, "format": "+d", "tickCount": 5})
         zero = {
             "data": {"values": [{"at": 0}]},
-            "mark": {"type": "rule", "color": SOFT},
-            "encoding": {"x": field("at")},
+            "mark": {"type": "rule", "color": vega.SOFT},
+            "encoding": {"x": vega.field("at")},
         }
         line = {"x": low, "x2": {"field": "high"}, **shared}
-        return frame(
+        return vega.frame(
             width_px,
             rows,
             height={"step": 28},
             layer=[
                 zero,
-                layer("rule", line, strokeWidth=3, strokeCap="round"),
-                dots(90, x=field("value"), **shared),
+                vega.layer("rule", line, strokeWidth=3, strokeCap="round"),
+                vega.dots(90, x=vega.field("value"), **shared),
             ],
         )
 
@@ -210,7 +200,7 @@ def differences(versus: Sequence[Versus]) -> Picture:
 def _difference_row(versus: Versus) -> dict[str, Any]:
     success = versus.comparison.success
     value = success.value or 0.0
-    low, high = interval_ends(success)
+    low, high = vega.interval_ends(success)
     agent = safe(versus.second.label)
     return {
         "agent": agent,
@@ -305,17 +295,17 @@ def flips_picture(versus: Versus, name: str) -> Picture:
     def spec(width_px: int) -> Spec:
         axis = {"title": None, "labelExpr": "format(abs(datum.value), ',d')", "tickMinStep": 1}
         scale = {"domain": [-most * 1.15, most * 1.15]}
-        colours = {"domain": ["lost", "won"], "range": [BAD, GOOD]}
-        return frame(
+        colours = {"domain": ["lost", "won"], "range": [vega.BAD, vega.GOOD]}
+        return vega.frame(
             width_px,
             rows,
             height={"step": 28},
             encoding={
-                "y": field("group", "nominal", sort=groups, axis=NO_TITLE),
-                "x": field("pairs", scale=scale, axis={**axis, "tickCount": 6}),
+                "y": vega.field("group", "nominal", sort=groups, axis=vega.NO_TITLE),
+                "x": vega.field("pairs", scale=scale, axis={**axis, "tickCount": 6}),
             },
             layer=[
-                layer("bar", {"color": {"field": "flip", "scale": colours}}, height=14),
+                vega.layer("bar", {"color": {"field": "flip", "scale": colours}}, height=14),
                 *(_flip_number(flip) for flip in ("won", "lost")),
             ],
         )
@@ -325,10 +315,10 @@ def flips_picture(versus: Versus, name: str) -> Picture:
 
 def _flip_number(flip: str) -> dict[str, Any]:
     align, outward = ("left", 6) if flip == "won" else ("right", -6)
-    text = {"text": field("shown", "nominal")}
+    text = {"text": vega.field("shown", "nominal")}
     return {
         "transform": [{"filter": f"datum.flip === '{flip}' && datum.pairs !== 0"}],
-        **layer("text", text, align=align, dx=outward),
+        **vega.layer("text", text, align=align, dx=outward),
     }
 
 

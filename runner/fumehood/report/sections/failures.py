@@ -6,23 +6,10 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any
 
+from fumehood.report import pictures as vega
 from fumehood.report.data_table import DataTable, integers, texts
 from fumehood.report.findings import Findings, SubjectFindings
-from fumehood.report.pictures import (
-    BAD,
-    GOOD,
-    NO_TITLE,
-    QUIET,
-    SERIES,
-    Picture,
-    Spec,
-    field,
-    frame,
-    label_of,
-    layer,
-    legend_columns,
-    share,
-)
+from fumehood.report.pictures import Picture, Spec, label_of
 from fumehood.report.sections.section import Link, Section, episodes_address
 from fumehood.report.statistics.failures import LEVELS, TITLES, Label
 from fumehood.report.text_table import TextTable
@@ -87,17 +74,17 @@ def failure_data(findings: Findings) -> DataTable:
 
 
 COLOURS = {
-    Label.INFRASTRUCTURE: SERIES[7],
-    Label.UNSAFE: SERIES[6],
-    Label.COUNTERPART: GOOD,
-    Label.TIMEOUT: SERIES[1],
-    Label.BUDGET: BAD,
-    Label.CONTEXT_OVERFLOW: SERIES[5],
-    Label.CRASH: SERIES[3],
-    Label.PARSING: SERIES[4],
-    Label.TOOL_INVOCATION: SERIES[2],
-    Label.REASONING: SERIES[0],
-    Label.UNATTRIBUTED: QUIET,
+    Label.INFRASTRUCTURE: vega.SERIES[7],
+    Label.UNSAFE: vega.SERIES[6],
+    Label.COUNTERPART: vega.GOOD,
+    Label.TIMEOUT: vega.SERIES[1],
+    Label.BUDGET: vega.BAD,
+    Label.CONTEXT_OVERFLOW: vega.SERIES[5],
+    Label.CRASH: vega.SERIES[3],
+    Label.PARSING: vega.SERIES[4],
+    Label.TOOL_INVOCATION: vega.SERIES[2],
+    Label.REASONING: vega.SERIES[0],
+    Label.UNATTRIBUTED: vega.QUIET,
 }
 """Warm colours for execution, cool colours for decisions, grey for unattributed."""
 
@@ -116,12 +103,16 @@ def failure_taxonomy(findings: Findings) -> Picture:
         titles = [TITLES[label] for label in present]
         colours = {"domain": titles, "range": [COLOURS[label] for label in present]}
         encoding = {
-            "y": field("agent", "nominal", sort=labels, axis=NO_TITLE),
-            "x": share("share"),
-            "color": field("label", "nominal", scale=colours, legend=legend_columns(width_px)),
-            "order": field("at"),
+            "y": vega.field("agent", "nominal", sort=labels, axis=vega.NO_TITLE),
+            "x": vega.share("share"),
+            "color": vega.field(
+                "label", "nominal", scale=colours, legend=vega.legend_columns(width_px)
+            ),
+            "order": vega.field("at"),
         }
-        return frame(width_px, rows, height={"step": 34}, **layer("bar", encoding, height=18))
+        return vega.frame(
+            width_px, rows, height={"step": 34}, **vega.layer("bar", encoding, height=18)
+        )
 
     return Picture("failure_taxonomy", "Why episodes fail", caption, spec)
 

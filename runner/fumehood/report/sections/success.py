@@ -5,20 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from fumehood.report import pictures as vega
 from fumehood.report import wording
 from fumehood.report.findings import Findings, GroupFindings
-from fumehood.report.pictures import (
-    Picture,
-    Spec,
-    agent_colour,
-    dots,
-    field,
-    frame,
-    interval_ends,
-    label_of,
-    layer,
-    share,
-)
+from fumehood.report.pictures import Picture, Spec, label_of
 from fumehood.report.safe_text import safe
 from fumehood.report.sections.metrics import metrics_data
 from fumehood.report.sections.section import Section
@@ -100,23 +90,23 @@ def _spec(findings: Findings, grouping: str) -> Any:
     groups = [safe(name) for name in findings.groups(grouping)]
 
     def spec(width_px: int) -> Spec:
-        colour = agent_colour(findings.subjects, width_px)
+        colour = vega.agent_colour(findings.subjects, width_px)
         axis = {"title": None, "grid": False}
         line = {"strokeWidth": 2.5, "opacity": 0.45, "strokeCap": "round"}
-        return frame(
+        return vega.frame(
             width_px,
             rows,
             height={"step": 13, "for": "offset"},
             encoding={
-                "y": field(
+                "y": vega.field(
                     "group", "nominal", sort=groups, axis=axis, scale={"paddingInner": 0.25}
                 ),
-                "yOffset": field("agent", "nominal", sort=colour["sort"]),
+                "yOffset": vega.field("agent", "nominal", sort=colour["sort"]),
                 "color": colour,
             },
             layer=[
-                layer("rule", {"x": share("low"), "x2": {"field": "high"}}, **line),
-                dots(75, x=field("value")),
+                vega.layer("rule", {"x": vega.share("low"), "x2": {"field": "high"}}, **line),
+                vega.dots(75, x=vega.field("value")),
             ],
         )
 
@@ -128,7 +118,7 @@ def _rows(agent: str, groups: Mapping[str, GroupFindings]) -> list[dict[str, Any
     for name, group in groups.items():
         success = group.estimates["task_success"]
         if success.value is not None:
-            low, high = interval_ends(success)
+            low, high = vega.interval_ends(success)
             text = wording.estimate(success, Unit.SHARE)
             label_text = f"{agent}, {safe(name)}: {text} of {success.over:,} episodes"
             point = {"group": safe(name), "agent": agent, "value": success.value}

@@ -5,19 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from fumehood.report import pictures as vega
 from fumehood.report import wording
 from fumehood.report.data_table import DataTable, integers, numbers, texts
 from fumehood.report.findings import Findings, SubjectFindings
-from fumehood.report.pictures import (
-    Picture,
-    Spec,
-    agent_colour,
-    dots,
-    field,
-    frame,
-    label_of,
-    share,
-)
+from fumehood.report.pictures import Picture, Spec, label_of
 from fumehood.report.sections.section import Section
 from fumehood.report.statistics.intervals import ends
 from fumehood.report.statistics.metrics import Unit
@@ -94,17 +86,17 @@ def repeated_trials(findings: Findings) -> Picture:
     def spec(width_px: int) -> Spec:
         axis = {"values": ks, "title": "k, trials", "grid": False, "format": "d"}
         dashes = {"domain": ["pass@k", "pass^k"], "range": [[1, 0], [5, 4]]}
-        return frame(
+        return vega.frame(
             width_px,
             rows,
             height=240,
             encoding={
-                "x": field("k", scale={"type": "log", "base": 2, "nice": False}, axis=axis),
-                "y": share("value"),
-                "color": agent_colour(findings.subjects, width_px),
+                "x": vega.field("k", scale={"type": "log", "base": 2, "nice": False}, axis=axis),
+                "y": vega.share("value"),
+                "color": vega.agent_colour(findings.subjects, width_px),
                 "strokeDash": {"field": "rate", "scale": dashes, "legend": None},
             },
-            layer=[{"mark": {"type": "line", "strokeWidth": 2}}, dots(60)],
+            layer=[{"mark": {"type": "line", "strokeWidth": 2}}, vega.dots(60)],
         )
 
     return Picture("repeated_trials", "Repeated trials", caption, spec)
