@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Mapping
 from itertools import count
+from queue import SimpleQueue
 from threading import Lock
 from typing import Any, Self
 
@@ -35,7 +36,30 @@ from fumehood_agent.errors import (
     ServiceFailed,
 )
 from fumehood_agent.seat import ModelProblem, Reply, Task
-from fumehood_agent.stream import Stream
+
+
+class Stream:
+    """An open ``Interact`` RPC. Not safe for parallel use."""
+
+    def __init__(self, stub: ToolServiceStub) -> None:
+        # A thread of gRPC waits at this queue. Both are implemented in C, so this is fast.
+        self._requests: SimpleQueue[pb.InteractRequest | None] = SimpleQueue()
+        self._call = stub.Interact(iter(self._requests.get, None))
+        self._responses = iter(self._call)
+
+    def exchange(self, request: pb.InteractRequest) -> pb.InteractResponse | None:
+        """Return the response to ``request``; None if the service has closed the stream.
+
+        Raises:
+            grpc.RpcError: the stream broke.
+        """
+        self._requests.put(request)
+        return next(self._responses, None)
+
+    def close(self) -> None:
+        """Close the stream; a waiting request fails."""
+        self._requests.put(None)
+        self._call.cancel()  # type: ignore[no-untyped-call]  # its stub lacks a type
 
 
 class Session:
