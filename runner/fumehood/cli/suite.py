@@ -99,10 +99,10 @@ def quality(folder: Path, as_json: bool) -> None:
 
 
 @suite.command()
-@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.argument("file", metavar="FILE", type=PATH)
 @as_json_option
 def init(file: Path, as_json: bool) -> None:
-    """Write a suite to start from: a small world with its tools, and three tasks.
+    """Write a suite to start from: a small world and three tasks.
 
     \b
     Example:
@@ -128,9 +128,9 @@ def init(file: Path, as_json: bool) -> None:
 @click.argument("argument", metavar="SUITE")
 @as_json_option
 def validate(argument: str, as_json: bool) -> None:
-    """Validate every task, run its oracle, and run a no-op agent, which must fail.
+    """Validate every task, and run its oracle and a no-op agent.
 
-    Each mistake is one line, with its file and line or its task.
+    The no-op agent must fail. Each mistake is one line, with its file and line or its task.
 
     SUITE is as in `fumehood run`: NAME[:ARGUMENT] or a path.
 

@@ -15,7 +15,7 @@ BUILTIN: Mapping[str, str] = {
     "policy_aware": "fumehood_agent.builtin.policy_aware:PolicyAware",
     "policy_layer": "fumehood_agent.builtin.policy_layer:PolicyLayer",
     "searcher": "fumehood_agent.builtin.searcher:Searcher",
-    "script": "fumehood_agent.builtin.oracle:Oracle",  # a counterpart: it replays the task's moves
+    "script": "fumehood_agent.builtin.script:Script",
     "schema_repair": "fumehood_agent.builtin.schema_repair:SchemaRepair",
 }
 """Name → ``"module:Class"``, imported on demand."""
