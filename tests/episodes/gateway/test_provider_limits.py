@@ -6,7 +6,7 @@ import json
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from threading import Lock
+from threading import Event, Lock
 from typing import Any
 
 import pytest
@@ -17,7 +17,7 @@ from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply
 from fumehood.wire.ports import TimeGranted
 from tests.parts.http import HttpSeat
-from tests.parts.listening import listening, wait_until
+from tests.parts.listening import PATIENCE_S, Listened, listening, wait_until
 from tests.parts.models import CHAT, Asker, chat, gateway_settings, new_service
 from tests.parts.specs import episode_spec
 
@@ -31,11 +31,12 @@ def limited(models: ScriptedModels, **limits: int) -> dict[str, tuple[Provider, 
 
 def test_an_episode_with_many_requests_does_not_delay_another_one() -> None:
     began: list[str] = []
-    lock = Lock()
+    lock, all_sent = Lock(), Event()
 
     def answer(asked: AskedOfModel) -> ScriptedReply:
         with lock:
             began.append(json.loads(asked.body)["messages"][0]["content"])
+        assert all_sent.wait(PATIENCE_S)
         return ScriptedReply(text="ok", pause_s=0.05)
 
     def ask(directory: str, text: str) -> int:
@@ -44,7 +45,7 @@ def test_an_episode_with_many_requests_does_not_delay_another_one() -> None:
 
     with ScriptedModels(answer) as models:
         offer = HttpOffer(None, gateway_settings(models, **limited(models, concurrent_calls=1)))
-        specs = [episode_spec(episode_id=name) for name in ("many", "few")]
+        specs = [episode_spec(episode_id=name, model_calls=100) for name in ("many", "few")]
         with (
             ServicePool(1, offer) as pool,
             pool.lease() as client,
@@ -55,6 +56,9 @@ def test_an_episode_with_many_requests_does_not_delay_another_one() -> None:
             large = [threads.submit(ask, many.directory, "many") for _ in range(LARGE)]
             assert wait_until(lambda: len(began) > 0)
             small = [threads.submit(ask, few.directory, "few") for _ in range(SMALL)]
+            assert wait_until(lambda: calls_left(many) == 100 - LARGE)
+            assert wait_until(lambda: calls_left(few) == 100 - SMALL)
+            all_sent.set()
             assert {one.result() for one in (*small, *large)} == {200}
     assert "many" in began[began.index("few") :], "the small episode did not wait for all others"
     assert len(began) - 1 - began[::-1].index("few") < LARGE
@@ -116,6 +120,12 @@ def test_the_time_in_the_queue_behind_another_episode_is_granted() -> None:
                 assert busy.result()[0] == 200
                 assert wait_until(lambda: granted_ms(second) > 0)
                 assert granted_ms(first) == 0
+
+
+def calls_left(episode: Listened) -> int:
+    seat = Asker(episode)
+    with closing(seat.http):
+        return seat.left()["model_calls"]
 
 
 def granted_ms(seat: Asker) -> int:

@@ -15,9 +15,10 @@ from fumehood.core.errors import InputError
 from fumehood.core.ledger import Budget, BudgetKind
 from fumehood.gateway.settings import settings_from_line, settings_to_line
 from fumehood.orchestrator.agents import Participants
-from fumehood.orchestrator.config import ModelParameters, ModelsConfig, run_config
+from fumehood.orchestrator.config import ModelParameters, ModelsConfig, ProviderConfig, run_config
 from fumehood.orchestrator.models import bounded, check_scaffolds, gateway_settings
 from fumehood_agent.scaffolds.settings import ModelSettings
+from tests.architecture.project import ROOT
 from tests.parts.specs import episode_spec
 
 CHAT = "/v1/chat/completions"
@@ -156,3 +157,16 @@ def test_the_seats_of_a_team_share_the_model_budget_of_one_agent(
     )
     spec = bounded(replace(episode_spec(), seats=seats), config, has_team=has_team)
     assert [seat.budget[BudgetKind.MODEL_CALLS] for seat in spec.seats] == calls
+
+
+@pytest.mark.parametrize("page", ["configuration.md", "models.md"])
+def test_the_documentation_names_every_setting(page: str) -> None:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    names = {
+        *ModelParameters.model_fields,
+        *ModelsConfig.model_fields,
+        *ProviderConfig.model_fields,
+    }
+    assert (
+        sorted(name for name in names if f"`{name}`" not in text and f".{name}`" not in text) == []
+    )
