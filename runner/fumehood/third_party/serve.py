@@ -44,7 +44,7 @@ OPEN_FILES_MAX = 64
 _IMPORTED_LATE = ("_strptime", "encodings.idna", "encodings.unicode_escape", "traceback")
 """Modules that Python imports on first use, when this process can no longer read them."""
 _CLONE_NEWNET = 0x40000000
-_PR_SET_NO_NEW_PRIVS = 38
+_PR_SET_NO_NEW_PRIVS, _PR_SET_DUMPABLE = 38, 4
 
 
 def main(name: str) -> None:
@@ -152,6 +152,8 @@ def _confine(*, reads_files: bool) -> None:
     else:
         leave_network()
     libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    # The children that answer questions cannot trace or change this process.
+    libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     if not reads_files:
         restrict_files(python_paths(), ())
     for limit, amount in (

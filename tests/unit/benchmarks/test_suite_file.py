@@ -17,6 +17,7 @@ from fumehood.benchmarks.registry import load_suite
 from fumehood.benchmarks.shared.reading import read_records
 from fumehood.cli.suite import suite
 from fumehood.core.errors import InputError
+from tests.architecture.project import ROOT
 
 TEXT = STARTER.read_text(encoding="utf-8")
 
@@ -97,6 +98,14 @@ tasks:
         ("name: order_seeds", "name: list_plants", "world.tools[2].name: 'list_plants' is use"),
         ("    orders: {}", "    toolset: {}", "world.state.toolset: is reserved; use another"),
         ("{litres: 20}", "{litres: [20}", "is not YAML: expected ',' or ']', but got '}'"),
+        ("tank: {litres: 20}", "tank: &a {b: *a}", "is not YAML: the alias *a is not supported"),
+        ("tank: {litres: 20}", f"tank: {'[' * 120}{']' * 120}", "is nested more than 100 levels"),
+        ("tank: {litres: 20}", f"tank: {'[' * 9000}", "is not YAML: is nested too deeply"),
+        (
+            "tank: {litres: 20}",
+            "tank: !!binary aGk=",
+            "is not YAML: contains what JSON does not ha",
+        ),
         ("tank: {litres: 20}", "tank: {a: 1, a: 1}", "is not YAML: the key 'a' is repeated"),
         (
             "tank: {litres: 20}",
@@ -118,6 +127,40 @@ def test_a_mistake_is_one_line_with_its_place(
         load_suite(str(path))
     assert re.match(rf"{re.escape(str(path))}(:{number})?: {re.escape(line)}", str(refusal.value))
     assert "\n" not in str(refusal.value)
+
+
+def test_the_tool_and_the_functions_on_the_page_are_valid(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "declared_worlds.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    lend, python = (yaml.safe_load(block) for block in blocks)
+    shelf = {"type": "object", "properties": {"shelf": {"type": "string"}}, "required": ["shelf"]}
+    shuffle = {"name": "shuffle_shelf", "description": "Reverse.", "parameters": shelf}
+    declared = {
+        "format": "fumehood.tasks/1",
+        "world": {
+            "state": {"books": {"b1": {"lent_to": None}}, "log": [], "shelves": {"A": [1, 2]}},
+            "tools": [*lend, shuffle],
+            **python["world"],
+        },
+        "budget": {"steps": 5, "calls": 5, "retries": 0},
+        "tasks": [
+            {
+                "task_id": "both",
+                "instruction": "Lend b1 to m1, and shuffle shelf A.",
+                "criteria": [
+                    {"op": "equals", "path": "log", "value": [{"lent": "b1"}]},
+                    {"op": "equals", "path": "shelves.A", "value": [2, 1]},
+                ],
+                "oracle": [
+                    {"tool_name": "lend_book", "args": {"book_id": "b1", "member_id": "m1"}},
+                    {"tool_name": "shuffle_shelf", "args": {"shelf": "A"}},
+                    {"submit": ""},
+                ],
+            }
+        ],
+    }
+    shown = run("validate", str(write(tmp_path, json.dumps(declared))))
+    assert shown.stdout == "suite: 1 task is valid, 1 solved by the oracle\n"
 
 
 def run(*arguments: str) -> Any:
