@@ -2,8 +2,8 @@
 figures.
 
 ``make benchmarks`` runs this. Benchmarks whose data or package are missing are listed and skipped.
-Each line of ``EXPECTED`` is one suite. Arguments are prefixes of the suites to run; the default is
-all.
+A table of all suites comes last. Each line of ``EXPECTED`` is one suite. Arguments are prefixes of
+the suites to run; the default is all.
 """
 
 from __future__ import annotations
@@ -15,11 +15,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fumehood.benchmarks.registry import load_suite
+from fumehood.cli.output import print_tables
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
 from fumehood.core.task import Suite
 from fumehood.orchestrator.config import run_config
 from fumehood.orchestrator.launch import Progress, resume_run
+from fumehood.report.text_table import TextTable
+from tests.differential.table import COMPARISONS
+from tests.differential.verdicts import read_summary
 from tests.parts.benchmark_data import data_folder
 from tests.parts.benchmark_slices import signed_run
 from tests.parts.bfcl_gold import with_all_arguments
@@ -84,19 +88,33 @@ EXPECTED = (
 )
 
 
+SOURCES = {
+    "agentdojo": "package agentdojo 0.1.35",
+    "bfcl": "package bfcl-eval 2026.3.23",
+    "dbbench": "THUDM/AgentBench 578c5e9, your checkout",
+    "marble": "ulab-uiuc/MARBLE 9d6efe6, your file; werewolf: none needed",
+    "tau2": "package inspect-evals 0.26.0, or sierra-research/tau2-bench a2c0247, your checkout",
+    "taubench": "sierra-research/tau-bench 59a200c, your checkout",
+}
+"""Benchmark → source and revision of its data, and where the data come from."""
+
+
 def main() -> int:
     """Run every benchmark and return the number of suites with wrong figures."""
     wrong = 0
+    rows: list[tuple[str, ...]] = []
     prefixes = sys.argv[1:]
     for expected in EXPECTED:
         if prefixes and not expected.suite.startswith(tuple(prefixes)):
             continue
         suite = expected.suite.format(data=data_folder())
         try:
-            tasks = len(load_suite(suite).cases)
+            loaded = load_suite(suite)
         except InputError as error:
             print(f"skipped   {expected.suite}: {error}")
+            rows.append(_row(expected, "", "-", "skipped", "skipped"))
             continue
+        tasks = len(loaded.cases)
         solved = _play(suite)
         is_expected = solved == {"oracle": expected.oracle, "noop": expected.noop}
         variants = _play_variants(expected, suite)
@@ -108,7 +126,26 @@ def main() -> int:
         line = f"oracle {solved['oracle']}/{tasks}, no-op {solved['noop']}/{tasks}"
         line += "".join(f", {name} {count}/{tasks}" for name, (count, _) in variants.items())
         print(f"{verdict:<9} {suite}: {line}", flush=True)
+        licence = loaded.about.licence if loaded.about else ""
+        counts = (str(tasks), str(solved["oracle"]), str(solved["noop"]))
+        rows.append(_row(expected, licence, *counts))
+    header = ("benchmark", "domain", "tasks", "oracle", "no-op", "differential")
+    print_tables(TextTable("Benchmarks", (*header, "licence", "data"), rows, 2, trailing_text=2))
     return wrong
+
+
+def _row(expected: Expected, licence: str, *counts: str) -> tuple[str, ...]:
+    benchmark, _, domain = expected.suite.replace("{data}/", "").partition(":")
+    return (benchmark, domain, *counts, agreement(benchmark), licence, SOURCES[benchmark])
+
+
+def agreement(benchmark: str) -> str:
+    """Return how many trajectories get the verdict of the original; ``-`` without a comparison."""
+    compared = next((each for each in COMPARISONS if each.name == benchmark), None)
+    if compared is None:
+        return "-"
+    summary = read_summary(compared)
+    return f"{summary['agreed']}/{summary['compared']}"
 
 
 def _play(suite: str) -> dict[str, int]:

@@ -45,6 +45,7 @@ def _compare(comparison: Comparison, options: argparse.Namespace) -> Tally:
         items = source.items(options.count or source.count, options.seed)
         there = ask_original(comparison, items)
         services = len(items) if options.services is None else options.services
+        services *= source.has_episodes
         here = [
             *source.score(items[:services], service=True),
             *source.score(items[services:], service=False),

@@ -61,6 +61,11 @@ class Source(Protocol):
         """Whether only a user can supply the data, so that CI does not have them."""
         ...
 
+    @property
+    def has_episodes(self) -> bool:
+        """Whether services can play the trajectories."""
+        ...
+
     def items(self, count: int, seed: int) -> Sequence[Item]:
         """Return the trajectories that ``seed`` decides.
 
@@ -97,6 +102,7 @@ class OfSuite:
     keep: Callable[[Any], bool] = lambda case: True
     """Whether to take a task (a case of the suite)."""
     elsewhere: bool = False
+    has_episodes: bool = True
 
     def items(self, count: int, seed: int) -> Sequence[Item]:
         suite = self._suite()

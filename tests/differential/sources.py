@@ -11,6 +11,8 @@ from hashlib import blake2s
 from pathlib import Path
 from typing import Any
 
+from fumehood.benchmarks.marble.scorer import score_game
+from fumehood.benchmarks.marble.world_werewolf import SIDES, WOLF, side_of, winner
 from fumehood.benchmarks.registry import load_suite
 from fumehood.benchmarks.shared.in_memory import play_in_memory
 from fumehood.core.errors import InputError
@@ -37,6 +39,7 @@ class Recorded:
     name: str
     count: int
     elsewhere: bool = False
+    has_episodes: bool = True
 
     def items(self, count: int, seed: int) -> Sequence[Item]:
         return [
@@ -75,6 +78,7 @@ class EnvironmentCalls:
     count: int
     checkout: str
     elsewhere: bool = True
+    has_episodes: bool = False
 
     def items(self, count: int, seed: int) -> Sequence[Item]:
         checkout = originals_folder() / self.checkout
@@ -119,3 +123,33 @@ def _results(evidence: Evidence) -> list[Any]:
         ["raised", None] if call.failure is not None else ["value", (call.output or {})["result"]]
         for call in evidence.calls
     ]
+
+
+@dataclass(frozen=True)
+class WerewolfGames:
+    """Random sets of living players of a game of werewolf."""
+
+    name: str
+    count: int
+    elsewhere: bool = False
+    has_episodes: bool = False
+
+    def items(self, count: int, seed: int) -> Sequence[Item]:
+        return [self._item(random.Random(f"{seed}/{number}")) for number in range(count)]
+
+    def _item(self, rng: random.Random) -> Item:
+        kinds = (WOLF, "villager", "seer", "witch", "guard")
+        roles = {f"p{number}": rng.choice(kinds) for number in range(rng.randint(1, 12))}
+        alive = [name for name in roles if rng.random() < 0.5]
+        if rng.random() < 0.5:
+            side = rng.choice(SIDES)
+            alive = [name for name in alive if side_of(roles[name]) == side]
+        return Item(_key(roles, alive), {"roles": roles, "alive": alive})
+
+    def score(self, items: Sequence[Item], *, service: bool) -> Iterator[str]:
+        for item in items:
+            roles, alive = item.question["roles"], item.question["alive"]
+            side = winner(roles, alive)
+            wolves = {name for name, role in roles.items() if role == WOLF}
+            _, metrics = score_game({"alive": alive, "winner": side}, side, wolves)
+            yield "0" if side is None else f"1:{side}:{metrics['result_score']}"

@@ -9,7 +9,7 @@ from fumehood.benchmarks.bfcl.tasks import MEMORY, MULTI_TURN, SINGLE_TURN
 from fumehood.core.score import Score
 from tests.differential.comparisons import Comparison, OfSuite
 from tests.differential.originals.questions import digits
-from tests.differential.sources import EnvironmentCalls, Recorded
+from tests.differential.sources import EnvironmentCalls, Recorded, WerewolfGames
 
 
 def _asks_a_question(case: Any) -> bool:
@@ -28,6 +28,20 @@ def _bfcl(category: str, count: int = 100) -> OfSuite:
 def _dojo(version: str, count: int, rest: str = "", attack: str = "") -> OfSuite:
     name = ":".join(part for part in ("agentdojo", version, rest) if part)
     return OfSuite(name, count, {"version": version, "attack": attack}, _dojo_verdict)
+
+
+def _tau2(
+    suite: str,
+    domain: str,
+    count: int,
+    file: str = "tasks.json",
+    solo: str = "no",
+    checkout: bool = False,
+) -> OfSuite:
+    root = "{originals}/tau2-bench/data/tau2/domains" if checkout else "{data}/tau2"
+    folder = f"{root}/{domain}"
+    details = {"domain": domain, "file": f"{folder}/{file}", "solo": solo}
+    return OfSuite(f"tau2:{suite}:{folder}", count, details, elsewhere=checkout)
 
 
 BFCL = Comparison(
@@ -75,6 +89,19 @@ TAUBENCH = Comparison(
         OfSuite("taubench:retail:{originals}/tau-bench", 550, elsewhere=True),
     ),
 )
+TAU2 = Comparison(
+    name="tau2",
+    original="sierra-research/tau2-bench a2c0247",
+    script="tau2.py",
+    environment="tau2",
+    needs=("tau2-bench",),
+    sources=(
+        _tau2("retail", "retail", 400),
+        _tau2("telecom", "telecom", 400, file="tasks_small.json", solo="yes"),
+        _tau2("telecom_user", "telecom", 150, file="tasks_small.json", checkout=True),
+        _tau2("mock", "mock", 200),
+    ),
+)
 DBBENCH = Comparison(
     name="dbbench",
     original="THUDM/AgentBench 578c5e9, on MariaDB with the modes of MySQL 8",
@@ -97,4 +124,12 @@ SAFETYBENCH = Comparison(
     needs=("Agent-SafetyBench",),
     sources=(EnvironmentCalls("safetybench", 1000, "Agent-SafetyBench"),),
 )
-COMPARISONS = (BFCL, TOOLMISUSE)
+MARBLE = Comparison(
+    name="marble",
+    original="the werewolf environment of ulab-uiuc/MARBLE 9d6efe6",
+    script="marble.py",
+    environment="marble",
+    needs=("MARBLE",),
+    sources=(WerewolfGames("marble:werewolf, ends of games", 2000),),
+)
+COMPARISONS = (BFCL, TOOLMISUSE, DBBENCH, SAFETYBENCH, MARBLE)

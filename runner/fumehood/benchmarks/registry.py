@@ -8,6 +8,7 @@ recognises the first record loads it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -93,7 +94,7 @@ def _load(name: str, argument: str) -> Suite:
     """Return the suite of a benchmark; an exception of an installed benchmark is an input error."""
     benchmark = BENCHMARKS.load(name)
     try:
-        return benchmark().load(argument)
+        return _named(benchmark().load(argument), name)
     except (InputError, InfraError):
         raise
     except Exception as error:
@@ -103,6 +104,15 @@ def _load(name: str, argument: str) -> Suite:
             f"the installed benchmark {name!r} raised {type(error).__name__}: {error}; "
             "report this to its author"
         ) from error
+
+
+def _named(suite: Suite, benchmark: str) -> Suite:
+    """Return the suite with the tag ``benchmark`` on each task."""
+    cases = (
+        replace(case, task=replace(case.task, tags={"benchmark": benchmark, **case.task.tags}))
+        for case in suite.cases
+    )
+    return replace(suite, cases=tuple(cases))
 
 
 def _existing_path(text: str) -> Path | None:

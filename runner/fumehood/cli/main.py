@@ -40,6 +40,7 @@ COMMANDS = {
     "show": "fumehood.cli.show:show",
     "snapshot": "fumehood_snapshots.cli.group:snapshot",
     "suite": "fumehood.cli.suite:suite",
+    "suites": "fumehood.cli.suites:suites",
     "verify": "fumehood.cli.verify:verify",
 }
 """Name → ``"module:command"``. A command is imported when it is called, so that --help is fast."""

@@ -94,10 +94,10 @@ def verdict_of(question: dict[str, Any]) -> str:
         names = [f"`{column['name']}`" for column in table["table_info"]["columns"]]
         columns = ",".join(f"{name} TEXT" for name in names)
         database.run(f"CREATE TABLE IF NOT EXISTS `{table['table_name']}` ({columns})")
-        for row in table["table_info"]["rows"]:
-            places = ",".join(["%s"] * len(row))
-            sql = f"INSERT INTO `{table['table_name']}` ({','.join(names)}) VALUES ({places})"
-            database.run(sql, [str(value) for value in row])
+        rows = table["table_info"]["rows"]
+        places = ",".join(f"({','.join(['%s'] * len(row))})" for row in rows)
+        sql = f"INSERT INTO `{table['table_name']}` ({','.join(names)}) VALUES {places}"
+        database.run(sql, [str(value) for row in rows for value in row])
     for move in question["moves"]:
         if "submit" in move:
             break

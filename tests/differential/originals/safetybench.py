@@ -29,10 +29,11 @@ def verdict_of(question: dict[str, Any]) -> str:
         environment = next(each for tools, each in environments if call["tool_name"] in tools)
         try:
             value = environment.call_tool(call["tool_name"], call["args"])
-            results.append(["value", value])
+            # The original writes each result into a message at once.
+            results.append(["value", json.loads(json.dumps(value, default=str))])
         except Exception:
             results.append(["raised", None])
-    return results_digest(json.loads(json.dumps(results, default=str)))
+    return results_digest(results)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Scores trajectories with a checkout of tau-bench: its environment executes the actions."""
 
 import os
+import pickle
 import sys
 from functools import cache
 from types import ModuleType
@@ -41,7 +42,11 @@ tau_bench.envs.base.load_user = lambda **_: _User()
 def _environment(domain: str) -> Any:
     _User.texts = [""]
     kind = {"airline": MockAirlineDomainEnv, "retail": MockRetailDomainEnv}[domain]
-    return kind(user_strategy="", user_model="", task_split="test", task_index=0)
+    environment = kind(user_strategy="", user_model="", task_split="test", task_index=0)
+    # The same data without reading the files again.
+    stored = pickle.dumps(environment.data_load_func())
+    environment.data_load_func = lambda: pickle.loads(stored)
+    return environment
 
 
 def verdict_of(question: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fumehood.benchmarks.marble.scorer import _score_game
+from fumehood.benchmarks.marble.scorer import score_game
 from fumehood.benchmarks.marble.world_werewolf import (
     Werewolf,
     chosen,
@@ -223,7 +223,7 @@ def test_a_game_reports_its_scores_by_rule() -> None:
     village.act("vote", "fay")
     village.end_turn()
     village.until("cat", "Night 3")
-    _, metrics = _score_game(village.game, "villagers", {"ann", "bob"})
+    _, metrics = score_game(village.game, "villagers", {"ann", "bob"})
     assert metrics["process_score_wolves"] == 2, "a common victim, and a villager sent away"
     assert metrics["process_score_villagers"] == 3, "a protected victim, and a living seer"
     assert metrics["result_score"] == 3 - 2

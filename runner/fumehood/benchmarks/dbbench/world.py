@@ -47,6 +47,7 @@ class Sql:
     nulls."""
 
     toolset_id = "sql_v1"
+    checks_itself = True
 
     def __init__(self, state: JsonObject, database: SqlDatabase | None = None) -> None:
         """Take over ``state``.
@@ -79,7 +80,11 @@ class Sql:
 
     def call(self, call: ToolCall) -> ToolResult:
         """Execute one statement. Each statement is one transaction."""
-        query = str(call.arguments["query"])
+        # The original executes the first argument, also if it has another name.
+        first = next(iter(call.arguments.values()), None)
+        query = call.arguments.get("query", first)
+        if not isinstance(query, str):
+            return reject("sql_error", "The argument query must be one SQL statement as text.")
         if _TRANSACTION.fullmatch(query):
             return Value({"response": "[]"})
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from statistics import fmean
 
 from fumehood.benchmarks.marble.world_werewolf import WOLF
@@ -77,13 +77,22 @@ def _apply_rule(criterion: Mapping[str, Json], evidence: Evidence) -> tuple[bool
             for player in (players if isinstance(players, list) else ())
             if isinstance(player, dict) and player.get("role") == WOLF
         }
-        return _score_game(game if isinstance(game, dict) else {}, criterion.get("side"), wolves)
+        return score_game(game if isinstance(game, dict) else {}, criterion.get("side"), wolves)
     agreement = evidence.final_state.get("agreement")
     price = agreement.get("price") if isinstance(agreement, dict) else None
     return agreement is not None, {"price": price, "turns": evidence.final_state.get("turns", 0)}
 
 
-def _score_game(game: Mapping[str, Json], side: Json, wolves: set[Json]) -> tuple[bool, JsonObject]:
+def score_game(
+    game: Mapping[str, Json], side: Json, wolves: Collection[Json]
+) -> tuple[bool, JsonObject]:
+    """Return whether ``side`` won a game of werewolf, and its metrics.
+
+    Args:
+        game: The state of the game at its end.
+        side: One of ``SIDES``.
+        wolves: Names of the players who are wolves.
+    """
     deaths, tenths = game.get("deaths"), game.get("tenths")
     living = game.get("alive")
     alive = living if isinstance(living, list) else []

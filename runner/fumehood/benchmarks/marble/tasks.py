@@ -101,7 +101,7 @@ def bargaining_case(record: Record) -> Case:
         fault_plan=(),
         seed=0,
         seats=tuple(_bargaining_seat(record, party) for party in record.agents),
-        tags={"parties": len(parties)},
+        tags={"domain": BARGAINING, "parties": len(parties)},
         conversation=ConversationSpec("world", {}),
     )
     criterion: JsonObject = {"op": "agreement", "rated": ["seller", "buyer"]}
@@ -224,7 +224,7 @@ def _werewolf_case(number: int, roles: Sequence[str]) -> Case:
         fault_plan=(),
         seed=number,
         seats=tuple(_werewolf_seat(name, names) for name in names),
-        tags={"role": roles[0]},
+        tags={"domain": WEREWOLF, "role": roles[0]},
         conversation=ConversationSpec("world", {}),
     )
     criterion: JsonObject = {"op": "won", "side": side}

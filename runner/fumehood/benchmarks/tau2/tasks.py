@@ -205,6 +205,7 @@ def _case(placed: Placed[Record], setting: Setting, start: JsonObject, policy: s
         raise Unreadable(placed.place, Problem.INVALID_RECORD, f"{record.id}: {error}") from None
     solo = SOLO_INSTRUCTION.format(policy=policy, ticket=record.ticket)
     is_telecom = setting.domain == "telecom"
+    issue: JsonObject = {"issue": record.id.partition("]")[0].strip("[")} if is_telecom else {}
     task = Task(
         task_id=record.id,
         world=world.toolset_id,
@@ -213,7 +214,7 @@ def _case(placed: Placed[Record], setting: Setting, start: JsonObject, policy: s
         fault_plan=(),
         seed=0,
         seats=(SeatSpec(instruction=solo, budget=BUDGET),),
-        tags={"issue": record.id.partition("]")[0].strip("[")} if is_telecom else {},
+        tags={"domain": setting.domain, **issue},
     )
     oracle = tuple(_conversation_oracle(record)) if setting.has_user else _solo_oracle(record)
     if setting.has_user:

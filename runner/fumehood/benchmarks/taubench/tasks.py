@@ -127,7 +127,7 @@ def _case(number: int, record: Record, where: JsonObject, wiki: str) -> Case:
         fault_plan=(),
         seed=0,
         seats=(agent, user),
-        tags={"user": record.user_id},
+        tags={"domain": where["domain"], "user": record.user_id},
         conversation=ConversationSpec("world", {}),
         counterparts={USER: SCRIPT},
         scripts={USER: tuple({"submit": text} for text in script)},

@@ -1,0 +1,93 @@
+"""Scores trajectories with a checkout of tau2-bench: its environments and evaluators."""
+
+import json
+import os
+import sys
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from questions import answer, digits
+
+_CHECKOUT = Path(os.environ["FUMEHOOD_ORIGINALS"], "tau2-bench")
+os.environ["TAU2_DATA_DIR"] = str(_CHECKOUT / "data")
+sys.path.insert(0, str(_CHECKOUT / "src"))
+
+
+class _Absent(ModuleType):
+    """A module for models, of which nothing is used here."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return type(name, (), {})
+
+
+for _name in ("litellm", "litellm.caching", "litellm.caching.caching", "litellm.main"):
+    sys.modules[_name] = _Absent(_name)
+    vars(sys.modules[_name])["__path__"] = []
+
+from loguru import logger  # noqa: E402
+
+logger.remove()
+
+from tau2.data_model.message import AssistantMessage, ToolCall, UserMessage  # noqa: E402
+from tau2.data_model.tasks import RewardType, Task  # noqa: E402
+from tau2.evaluator.evaluator_action import ActionEvaluator  # noqa: E402
+from tau2.evaluator.evaluator_communicate import CommunicateEvaluator  # noqa: E402
+from tau2.evaluator.evaluator_env import EnvironmentEvaluator  # noqa: E402
+from tau2.registry import registry  # noqa: E402
+
+STOPS = ("###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###")
+
+
+@cache
+def _tasks(file: str) -> dict[str, Any]:
+    records = json.loads(Path(file).read_text())
+    return {record["id"]: Task.model_validate(record) for record in records}
+
+
+def verdict_of(question: dict[str, Any]) -> str:
+    """Return whether the reward is 1; "ungraded" if a judge decides a part of it."""
+    task, solo = _tasks(question["file"])[question["task"]], question["solo"] == "yes"
+    basis = set(task.evaluation_criteria.reward_basis)
+    constructor = registry.get_env_constructor(question["domain"])
+    environment = constructor(solo_mode=solo)
+    initial = task.initial_state
+    history = (initial.message_history if initial else None) or []
+    environment.set_state(
+        initial.initialization_data if initial else None,
+        initial.initialization_actions if initial else None,
+        history,
+    )
+    messages, stopped = [*history], solo
+    for number, move in enumerate(question["moves"]):
+        by_user = move.get("seat") == "user"
+        kind, role = (UserMessage, "user") if by_user else (AssistantMessage, "assistant")
+        if "submit" in move:
+            if not solo:
+                # In solo mode, text only ends the work.
+                messages.append(kind(role=role, content=move["submit"]))
+            if by_user and any(stop in move["submit"] for stop in STOPS):
+                stopped = True
+                break
+            continue
+        call = ToolCall(
+            id=str(number), name=move["tool_name"], arguments=move["args"], requestor=role
+        )
+        messages += [kind(role=role, tool_calls=[call]), environment.get_response(call)]
+    if not stopped:
+        return "0"
+    reward = EnvironmentEvaluator.calculate_reward(constructor, task, messages, solo).reward
+    if RewardType.COMMUNICATE in basis:
+        reward *= CommunicateEvaluator.calculate_reward(task, messages).reward
+    if RewardType.ACTION in basis:
+        reward *= ActionEvaluator.calculate_reward(task, messages).reward
+    if reward == 1 and RewardType.NL_ASSERTION in basis and task.evaluation_criteria.nl_assertions:
+        return "ungraded"
+    return digits(reward == 1)
+
+
+if __name__ == "__main__":
+    answer(verdict_of)
