@@ -196,14 +196,10 @@ class Box(Protocol):
         """The engine's name for the box, for logs and messages."""
 
     def host_pid(self) -> int | None:
-        """Return the host's process ID of one process of the box, for measurements; None if there
-        is none."""
+        """Return the host's process ID of one process of the box, to measure it, or None."""
 
     def wait(self, timeout_ms: int) -> Exit | None:
-        """Wait until the agent's process ends, at most ``timeout_ms``.
-
-        Returns:
-            How it ended, or None if it is still running.
+        """Return how the agent's process ended, or None if it still runs after ``timeout_ms``.
 
         Raises:
             InfraError: the engine does not answer.
@@ -213,10 +209,7 @@ class Box(Protocol):
         """Stop everything in the box at once; has no effect on a stopped or closed box."""
 
     def close(self) -> BoxOutput:
-        """Stop the box, collect its output and remove everything it left on the host.
-
-        Returns:
-            The output; a second call returns the same output.
+        """Stop the box, remove everything it left on the host, and return its output, each time.
 
         Raises:
             InfraError: the box cannot be removed. A later run tries again.

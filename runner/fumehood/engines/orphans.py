@@ -17,10 +17,7 @@ from fumehood.engines.registry import ENGINES
 
 
 def reap_local(is_owned: OwnerCheck) -> int:
-    """Remove orphaned processes and folders, without asking any daemon.
-
-    Returns:
-        The number of removed orphans.
+    """Remove orphaned processes and folders, without asking any daemon; return their number.
 
     Raises:
         InfraError: another user can write to the folder of records.
@@ -33,10 +30,7 @@ def reap_local(is_owned: OwnerCheck) -> int:
 
 
 def reap(engine: Engine, is_owned: OwnerCheck) -> int:
-    """Remove the orphaned boxes of an engine.
-
-    Returns:
-        The number of removed orphans.
+    """Remove the orphaned boxes of an engine and return their number.
 
     Raises:
         InfraError: the engine does not answer.

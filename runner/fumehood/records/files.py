@@ -114,15 +114,12 @@ def write_or_remove(path: Path, content: str) -> None:
 
 
 def append_whole(path: Path, lines: bytes, size: int | None = None) -> int:
-    """Append all lines and flush them to the disk; if that fails, append nothing.
+    """Append all lines, flush them to the disk and return the new size; or append nothing.
 
     Args:
         path: of the file.
         lines: to append.
         size: expected size of the file, bytes; None accepts any.
-
-    Returns:
-        The new size of the file, bytes.
 
     Raises:
         OSError: the disk is full, or the size differs.

@@ -141,11 +141,7 @@ class HttpSockets:
         return seat_app(endpoint, threads, self._limits, models)
 
     def serve_broker(self, connection: socket.socket) -> Broker:
-        """Send the model requests of another process until it closes the connection.
-
-        Returns:
-            What this process knows of these requests.
-        """
+        """Send the model requests of another process; return what this one knows of them."""
         assert self._models is not None
         assert self._sender is not None
         broker = Broker(self._models, self._sender)

@@ -245,11 +245,8 @@ class SeatEndpoint:
                 self._seat.settle(reservation, event, actual)
 
     def note(self, event: ModelRefused | ProviderChecked | ModelProblemNoted) -> bool:
-        """Record a problem with a model request, unless the seat has ended or had too many.
-
-        Returns:
-            Whether it was recorded.
-        """
+        """Record a problem with a model, unless the seat has ended or had too many; return
+        whether it was recorded."""
         with self._lock:
             if self._has_ended() or self._refusals >= self._limits.refusals:
                 return False

@@ -81,11 +81,7 @@ class Child:
             raise InfraError("the process of an episode ended before its folder was sealed")
 
     def wait(self, timeout_s: float | None = None) -> End | None:
-        """Wait for the end of the process, without a timeout as long as it takes.
-
-        Returns:
-            How it ended; None if it has not ended yet.
-        """
+        """Return how the process ended; None if it still runs after the timeout."""
         self._ended.wait(timeout_s)
         return self._end
 
@@ -261,16 +257,13 @@ class ForkServer:
     def ask(
         self, entry: str, question: JsonObject, limits: Limits, access: Access | None = None
     ) -> JsonObject | End:
-        """Run ``entry(question)`` in a new process.
+        """Return the answer of ``entry(question)`` in a new process, or how that ended without one.
 
         Args:
             entry: name of an entry point.
             question: its argument.
             limits: limits of the process.
             access: what it may reach; None for nothing but Python's files.
-
-        Returns:
-            The answer, or how the process ended without one.
 
         Raises:
             InfraError: no process can be forked, or the server has ended or does not answer.

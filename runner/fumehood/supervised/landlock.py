@@ -37,10 +37,8 @@ def restrict_files(readable: Iterable[str], writable: Iterable[str]) -> bool:
 
     Readable paths may be read and executed, and are skipped if they are missing; writable ones may
     be used in any way. TCP is not usable afterwards. Abstract Unix sockets of other processes
-    cannot be reached, and other processes get no signals. Needs ``no_new_privs`` or root.
-
-    Returns:
-        False if the kernel lacks Landlock; nothing is restricted then.
+    cannot be reached, and other processes get no signals. Needs ``no_new_privs`` or root. Returns
+    False, and restricts nothing, if the kernel lacks Landlock.
 
     Raises:
         OSError: the kernel rejects a rule.

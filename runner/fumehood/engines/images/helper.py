@@ -20,10 +20,7 @@ _TIMEOUT_S = 120
 
 
 def build_helper(progress: Callable[[str], None]) -> Path | None:
-    """Return the path of the helper, compiling it if its sources, compiler or flags changed.
-
-    Returns:
-        The binary, or None without a C compiler.
+    """Return the helper, compiled anew after changes of its sources; None without a C compiler.
 
     Raises:
         InfraError: compilation fails.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 from threading import Thread
 from typing import Any
 
@@ -98,37 +99,25 @@ def names() -> None:
 
 def overspend() -> None:
     """Refer to large contexts that the provider keeps, from many requests at once."""
-    bodies = [
-        (RESPONSES, json.dumps(response(f"Go on {number}.", previous_response_id="resp_large")))
-        for number in range(AT_ONCE)
-    ]
-    threads = [
-        Thread(target=attempt, args=(f"request {number}", lost, path, body.encode()))
-        for number, (path, body) in enumerate(bodies)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    # Without kept contexts: as many tokens as the bound, from many requests at once.
-    threads = [
-        Thread(target=attempt, args=("words", lost, CHAT, json.dumps(chat("a " * 4000)).encode()))
-        for _ in range(AT_ONCE)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    numbers = range(AT_ONCE)
+    kept = [response(f"Go on {number}.", previous_response_id="resp_large") for number in numbers]
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        list(threads.map(lambda asked: send_json(RESPONSES, asked), kept))
+        # Without kept contexts: as many tokens as the bound, from many requests at once.
+        list(threads.map(lambda _: send_json(CHAT, chat("a " * 4000)), numbers))
+
+
+def send_json(path: str, asked: Request) -> None:
+    attempt(path, lost, path, json.dumps(asked).encode())
 
 
 def force_infra(trigger: str) -> None:
     """Make the provider fail on the agent's request, so that the attempt might be void."""
     if trigger == "load":
-        busy = json.dumps(chat("provider, be busy")).encode()
-        Thread(target=attempt, args=("load", lost, CHAT, busy)).start()
+        Thread(target=send_json, args=(CHAT, chat("provider, be busy"))).start()
         time.sleep(0.3)
-    attempt(trigger, lost, CHAT, json.dumps(chat(f"provider, answer {trigger}")).encode())
-    attempt(trigger, lost, RESPONSES, json.dumps(response(f"provider, answer {trigger}")).encode())
+    send_json(CHAT, chat(f"provider, answer {trigger}"))
+    send_json(RESPONSES, response(f"provider, answer {trigger}"))
 
 
 say("tried the model: begun")
