@@ -65,21 +65,23 @@ class SearxngProvider:
         Raises:
             FetchFailed: it is unreachable, or its answer is invalid.
         """
-        capture = self._fetcher.fetch(
-            f"{self._endpoint}?{urlencode({'q': query, 'format': 'json'})}"
-        )
-        if capture.status != 200:
-            raise FetchFailed(
-                FetchFailure.BROKEN_RESPONSE, f"the search provider answered {capture.status}"
-            )
+        query_string = urlencode({"q": query, "format": "json"})
+        body = _fetched(self._fetcher, f"{self._endpoint}?{query_string}", "the search provider")
         try:
-            results = json.loads(capture.body)["results"]
+            results = json.loads(body)["results"]
             return [_found(result) for result in results[:k]]
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise FetchFailed(
                 FetchFailure.BROKEN_RESPONSE,
                 "the search provider's answer is not a list of results",
             ) from error
+
+
+def _fetched(fetcher: Fetcher, url: str, name: str) -> bytes:
+    capture = fetcher.fetch(url)
+    if capture.status != 200:
+        raise FetchFailed(FetchFailure.BROKEN_RESPONSE, f"{name} answered {capture.status}")
+    return capture.body
 
 
 def _found(result: dict[str, Any]) -> Found:
@@ -133,12 +135,7 @@ class SiteIndexProvider:
     def _load(self) -> list[Found]:
         from bm25s import BM25
 
-        capture = self._fetcher.fetch(self._index_url)
-        if capture.status != 200:
-            raise FetchFailed(
-                FetchFailure.BROKEN_RESPONSE, f"the site index answered {capture.status}"
-            )
-        pages = read_site_index(capture.body)
+        pages = read_site_index(_fetched(self._fetcher, self._index_url, "the site index"))
         if not pages:
             raise FetchFailed(FetchFailure.BROKEN_RESPONSE, "the site index lists no page")
         texts = (f"{page.title} {page.snippet} {_words(page.url)}" for page in pages)

@@ -12,10 +12,10 @@ from fumehood.report import wording
 from fumehood.report.data_table import DataTable, integers, numbers, texts, write_csv
 from fumehood.report.findings import Findings, GroupFindings
 from fumehood.report.paper.published import AREA, TABLE_1, TABLE_2, TASKS
-from fumehood.report.pictures import WIDE_PX, Picture, Spec, draw, in_light
+from fumehood.report.pictures import ARIA_LABEL, WIDE_PX, Picture, Spec, draw, field, in_light
 from fumehood.report.sections.budget import budget_data, budgeted_success
 from fumehood.report.sections.success import success_by_fault
-from fumehood.report.statistics.intervals import Estimate
+from fumehood.report.statistics.intervals import Estimate, ends
 from fumehood.report.statistics.metrics import BUDGETS, METRICS, Metric
 from fumehood.report.text_table import TextTable, markdown_table, markdown_text
 from fumehood.report.wording import why_no_headline
@@ -171,22 +171,15 @@ def as_data(name: str, lines: Sequence[Line]) -> DataTable:
         *integers("episodes", "tasks"),
         *texts("agreement"),
     )
-    rows = []
-    for line in lines:
-        ends = line.reproduced.interval
-        low_high = (ends.low, ends.high) if ends else (None, None)
-        numbers_of_line = (line.reproduced.value, *low_high, line.published, line.difference)
-        rows.append(
-            (
-                line.agent,
-                line.group,
-                line.metric.name,
-                *numbers_of_line,
-                line.reproduced.over,
-                line.reproduced.tasks,
-                line.agreement,
-            )
+    rows = [
+        (
+            *(line.agent, line.group, line.metric.name, line.reproduced.value),
+            *ends(line.reproduced.interval),
+            *(line.published, line.difference, line.reproduced.over, line.reproduced.tasks),
+            line.agreement,
         )
+        for line in lines
+    ]
     return DataTable(name, columns, rows)
 
 
@@ -225,10 +218,9 @@ def _of_fault(agent: str, fault: str, group: GroupFindings) -> Iterator[Line]:
 
 
 def _interval_text(own: Estimate) -> str:
-    ends = own.interval
-    return (
-        f"{_decimal(own.value)} [{ends.low:.3f}, {ends.high:.3f}]" if ends else _decimal(own.value)
-    )
+    interval = own.interval
+    text = _decimal(own.value)
+    return f"{text} [{interval.low:.3f}, {interval.high:.3f}]" if interval else text
 
 
 def _decimal(value: float | None) -> str:
@@ -254,7 +246,7 @@ def _by_fault() -> dict[str, Any]:
         for agent, faults in TABLE_2.items()
         for fault, metrics in faults.items()
     ]
-    return {"data": {"values": rows}, "encoding": {"x": {"field": "value", "type": "quantitative"}}}
+    return {"data": {"values": rows}, "encoding": {"x": field("value")}}
 
 
 def _by_budget() -> dict[str, Any]:
@@ -264,17 +256,13 @@ def _by_budget() -> dict[str, Any]:
         for agent, area in AREA.items()
         for budget in BUDGETS
     ]
-    x = {"field": "k", "type": "quantitative"}
-    return {
-        "data": {"values": rows},
-        "encoding": {"x": x, "y": {"field": "s", "type": "quantitative"}},
-    }
+    encoding = {"x": field("k"), "y": field("s")}
+    return {"data": {"values": rows}, "encoding": encoding}
 
 
 def _with_rings(picture: Picture, layer: dict[str, Any]) -> Picture:
     ring = {"type": "point", "filled": False, "size": 190, "strokeWidth": 1.2, "opacity": 1}
-    description = {"description": {"field": "label_text", "type": "nominal"}}
-    rings = {**layer, "mark": ring, "encoding": {**layer["encoding"], **description}}
+    rings = {**layer, "mark": ring, "encoding": {**layer["encoding"], **ARIA_LABEL}}
 
     def spec(width_px: int) -> Spec:
         drawn = dict(picture.spec(width_px))
