@@ -21,21 +21,7 @@ from fumehood.orchestrator.config import CONCURRENCY_MAX, RunConfig, read_yaml, 
 from fumehood.orchestrator.experiment import is_experiment
 from fumehood.orchestrator.launch import resume_run, start_run
 
-FILE_ONLY = (
-    *(
-        "budget",
-        "fetch",
-        "judging",
-        "levels",
-        "limits",
-        "messages",
-        "models",
-        "search",
-        "seats",
-        "tasks",
-        "team",
-    ),
-)
+FILE_ONLY = "budget fetch judging levels limits messages models search seats tasks team"
 """Structured settings, which have no flag."""
 
 _DEFAULTS = {name: field.default for name, field in RunConfig.model_fields.items()}
@@ -47,7 +33,7 @@ def _read_config(ctx: click.Context, _: click.Parameter, path: Path | None) -> P
         settings = read_yaml(path)
         agents = [_agent_text(agent) for agent in settings.get("agents", ())]
         ctx.default_map = {**settings, "agent": agents}
-        ctx.obj = {name: settings[name] for name in FILE_ONLY if name in settings}
+        ctx.obj = {name: settings[name] for name in FILE_ONLY.split() if name in settings}
     return path
 
 

@@ -102,16 +102,8 @@ def agent_table(agents: Sequence[AgentSummary]) -> TextTable:
     header = (
         *("agent", "success", "episodes"),
         *(("utility", "safety") if has_safety else ()),
-        *(
-            "recovered",
-            "faulted",
-            "calls",
-            "invalid",
-            "denied",
-            "ungraded",
-            "infra",
-            "infra as failure",
-        ),
+        *("recovered", "faulted", "calls", "invalid", "denied"),
+        *("ungraded", "infra", "infra as failure"),
         "outcomes",
     )
     rows = [

@@ -16,22 +16,10 @@ ENCODINGS = (
 )
 """Encodings of the WHATWG Encoding Standard (section 4.2), by Python's names."""
 MODULES = (
-    "bm25s",
-    "bm25s.scoring",
-    "encodings.idna",
-    "httpcore._backends.sync",
-    "lxml.html",
-    "orjson",
-    "protego",
-    "resiliparse.extract.html2text",
-    "fumehood_snapshots.library.environment",
-    "fumehood_snapshots.library.reader",
-    "fumehood_snapshots.web.robots",
-    "ssl",
-    "trafilatura",
-    "warcio.archiveiterator",
-    "warcio.warcwriter",
-    "zoneinfo",
+    "bm25s bm25s.scoring encodings.idna httpcore._backends.sync lxml.html orjson protego "
+    "resiliparse.extract.html2text ssl trafilatura warcio.archiveiterator warcio.warcwriter "
+    "zoneinfo fumehood_snapshots.library.environment fumehood_snapshots.library.reader "
+    "fumehood_snapshots.web.robots"
 )
 WARM = (
     "<html><head><title>Warm</title></head><body><article><h1>Warm</h1>"
@@ -45,7 +33,7 @@ def preload() -> None:
     Raises:
         ModuleNotFoundError: the extra is not installed.
     """
-    for name in MODULES:
+    for name in MODULES.split():
         import_module(name)
     for name in ENCODINGS.split():
         codecs.lookup(name)

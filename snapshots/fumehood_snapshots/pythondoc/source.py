@@ -21,17 +21,7 @@ LICENCE = (
     "Python documentation, Python Software Foundation License 2.0 (examples: Zero-Clause BSD); "
     "see /usr/share/doc/python3.11/copyright"
 )
-FOLDERS = (
-    "c-api",
-    "extending",
-    "faq",
-    "howto",
-    "library",
-    "reference",
-    "tutorial",
-    "using",
-    "whatsnew",
-)
+FOLDERS = "c-api extending faq howto library reference tutorial using whatsnew"
 SECTION_CHARS_MIN = 80
 """Sections with less text are skipped."""
 PERMALINK_SIGN = "¶"
@@ -61,7 +51,7 @@ class PythonDocs:
 
     def items(self) -> Iterator[Item]:
         """Yield the sections page by page."""
-        for folder in FOLDERS:
+        for folder in FOLDERS.split():
             for path in sorted((self._root / folder).rglob("*.html")):
                 yield from page_sections(path.read_bytes(), path.relative_to(self._root).as_posix())
 
