@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from functools import cache
+from threading import Thread
 
 import httpx2
 
@@ -17,6 +19,7 @@ from fumehood.gateway.provider_client import (
     ProviderRequest,
     RequestFailed,
 )
+from fumehood.gateway.provider_queue import ProviderQueue
 from fumehood.gateway.requests import request_key
 from fumehood.gateway.settings import GatewaySettings, Provider
 
@@ -28,26 +31,43 @@ FAILED_STATUS = 0
 _HEADERS = {"content-type": "application/json", "accept": "application/json"}
 
 
-def ask_models(
-    settings: GatewaySettings, provider: Provider, bodies: Sequence[bytes]
-) -> list[ModelExchange]:
-    """Send all requests in parallel and return their exchanges in order, failures included."""
-    return asyncio.run(_send_all(settings, provider, bodies))
+class HostModels:
+    """Sends the requests of a judge within the limits of its provider. Safe for several threads."""
+
+    def __init__(self, settings: GatewaySettings, provider: Provider) -> None:
+        """Open no connection yet.
+
+        Args:
+            settings: of the gateway.
+            provider: receives all requests.
+        """
+        self._settings = settings
+        self._provider = provider
+        self._queues: dict[Provider, ProviderQueue] = {}
+
+    def ask(self, bodies: Sequence[bytes]) -> list[ModelExchange]:
+        """Send all requests in parallel and return their exchanges in order, failures included."""
+        return asyncio.run_coroutine_threadsafe(self._send_all(bodies), _loop()).result()
+
+    async def _send_all(self, bodies: Sequence[bytes]) -> list[ModelExchange]:
+        client = ProviderClient(self._settings, self._queues)
+        try:
+            return await asyncio.gather(*(_send(client, self._provider, body) for body in bodies))
+        finally:
+            await client.close()
+
+
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    """Return the event loop that all judges of this process share."""
+    loop = asyncio.new_event_loop()
+    Thread(target=loop.run_forever, name="judge", daemon=True).start()
+    return loop
 
 
 def failed_exchange(body: bytes) -> ModelExchange:
     """Return the exchange of a request without a response."""
     return _exchange(body, FAILED_STATUS, b"")
-
-
-async def _send_all(
-    settings: GatewaySettings, provider: Provider, bodies: Sequence[bytes]
-) -> list[ModelExchange]:
-    client = ProviderClient(settings)
-    try:
-        return await asyncio.gather(*(_send(client, provider, body) for body in bodies))
-    finally:
-        await client.close()
 
 
 async def _send(client: ProviderClient, provider: Provider, body: bytes) -> ModelExchange:

@@ -206,13 +206,20 @@ class DirectResponse:
 class ProviderClient:
     """The HTTP client of all seats, on one event loop."""
 
-    def __init__(self, settings: GatewaySettings) -> None:
-        """Load the trusted certificates; opens no connection yet."""
+    def __init__(
+        self, settings: GatewaySettings, queues: dict[Provider, ProviderQueue] | None = None
+    ) -> None:
+        """Load the trusted certificates; opens no connection yet.
+
+        Args:
+            settings: of the gateway.
+            queues: shared with other clients on the same event loop; None for new ones.
+        """
         self._settings = settings
         timeout = httpx2.Timeout(settings.silence_max_s, connect=15.0, pool=None)
         limits = httpx2.Limits(max_connections=None, max_keepalive_connections=64)
         self._client = httpx2.AsyncClient(timeout=timeout, limits=limits, trust_env=False)
-        self._queues: dict[Provider, ProviderQueue] = {}
+        self._queues = {} if queues is None else queues
         self._checker = HealthChecker(settings, self._client)
         self._active = Counter[str]()
         """By episode: its requests, without those that wait for a check."""

@@ -19,7 +19,7 @@ from fumehood.core.encryption import ENCRYPTED, decrypt, encrypt
 from fumehood.core.errors import InputError
 from fumehood.core.trace import ModelExchange
 from fumehood.gateway.dialects import DIALECTS
-from fumehood.gateway.from_host import PATH, ask_models, failed_exchange
+from fumehood.gateway.from_host import PATH, HostModels, failed_exchange
 from fumehood.gateway.settings import Price
 from fumehood.orchestrator.config import JudgingConfig, RunConfig
 from fumehood.orchestrator.models import gateway_settings
@@ -51,6 +51,11 @@ class JudgeSource:
     config: JudgingConfig
     rule: Judge | None = None
     ask_model: AskModel | None = None
+
+
+def judging_model(config: RunConfig) -> str | None:
+    """Return the model that judges; None if a rule does, or nothing."""
+    return None if config.judge in {RULES, *JUDGES} else config.judge
 
 
 def judge_source(config: RunConfig, *, live: bool) -> JudgeSource:
@@ -132,12 +137,17 @@ def _ask_model(config: RunConfig) -> AskModel:
             "add its provider under `models` in --config"
         )
     # The mode and the prices apply to agents only; the judge is always called.
-    live = gateway_settings(models.model_copy(update={"mode": "live", "prices": None}), {model})
+    live = gateway_settings(
+        models.model_copy(update={"mode": "live", "prices": None}),
+        {model},
+        config.service_workers,
+        model,
+    )
     settings = replace(live, attempts=ATTEMPTS, wait_max_s=WAIT_MAX_S)
     provider = settings.provider_of(model)
     if provider is None:
         raise InputError(f"judge: no provider under `models` has the model {model}")
-    return lambda bodies: ask_models(settings, provider, bodies)
+    return HostModels(settings, provider).ask
 
 
 def _ask_rule(rule: Judge, question: Question) -> Opinion:

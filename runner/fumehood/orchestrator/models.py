@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -171,7 +172,7 @@ def _bounded(seat: SeatSpec, of_run: Budget) -> SeatSpec:
 
 
 def gateway_settings(
-    config: ModelsConfig, named: Collection[str], services: int = 1
+    config: ModelsConfig, named: Collection[str], services: int = 1, judge: str | None = None
 ) -> GatewaySettings:
     """Return the settings of the gateway, keys included.
 
@@ -179,6 +180,7 @@ def gateway_settings(
         config: section ``models`` of the configuration.
         named: models that the run configuration names.
         services: number of services, which share the limits of each provider equally.
+        judge: model that judges; it has the share of one more service of its provider.
 
     Raises:
         InputError: a limit has less than one unit per service, a key is not set, or the cassette or
@@ -189,13 +191,16 @@ def gateway_settings(
         raise InputError(
             f"models.cassette: must be the folder to replay from, not {config.cassette}"
         )
+    of_judge = None
+    if judge is not None:
+        of_judge = next((each for each in config.providers if _has(each, judge)), None)
     providers = tuple(
         Provider(
             name=provider.name,
             address=provider.address,
             prefix=provider.prefix,
             models=provider.models,
-            **_shares(provider, services),
+            **_shares(provider, services, has_judge=provider is of_judge),
             key="" if mode is ModelsMode.REPLAY else _key(provider),
         )
         for provider in config.providers
@@ -221,7 +226,7 @@ def price_of(config: ModelsConfig, model: str) -> Price | None:
     return GatewaySettings(prices=_prices(config.prices)).price_of(model)
 
 
-def _shares(provider: ProviderConfig, services: int) -> dict[str, int | None]:
+def _shares(provider: ProviderConfig, services: int, *, has_judge: bool) -> dict[str, int | None]:
     """Return one service's share of the limits of a provider."""
     shares: dict[str, int | None] = {}
     for name in ("requests_per_minute", "tokens_per_minute", "concurrent_calls"):
@@ -231,8 +236,12 @@ def _shares(provider: ProviderConfig, services: int) -> dict[str, int | None]:
                 f"models.providers: {name} of {provider.name} is {limit}, less than one for each "
                 f"of {services} services: set service_workers to {limit} or less"
             )
-        shares[name] = limit if limit is None else limit // services
+        shares[name] = limit and (limit // (services + has_judge) or 1)
     return shares
+
+
+def _has(provider: ProviderConfig, model: str) -> bool:
+    return any(fnmatchcase(model, name) for name in provider.models)
 
 
 def _key(provider: ProviderConfig) -> str:

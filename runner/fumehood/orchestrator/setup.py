@@ -16,7 +16,7 @@ from fumehood.orchestrator.added_faults import with_faults
 from fumehood.orchestrator.agents import Participants, name_agents
 from fumehood.orchestrator.config import RunConfig, run_config
 from fumehood.orchestrator.data_source import data_source_of, resolve_config
-from fumehood.orchestrator.judging import JudgeSource, judge_source
+from fumehood.orchestrator.judging import JudgeSource, judge_source, judging_model
 from fumehood.orchestrator.model_probe import ProbedRun, probe_models, tools_of
 from fumehood.orchestrator.models import check_scaffolds, gateway_settings
 from fumehood.orchestrator.plan import PlannedEpisode, plan_episodes
@@ -79,7 +79,10 @@ class RunSetup:
         gateway = None
         if self.config.models is not None:
             gateway = gateway_settings(
-                self.config.models, self.participants.models(), self.config.service_workers
+                self.config.models,
+                self.participants.models(),
+                self.config.service_workers,
+                judging_model(self.config),
             )
         check_scaffolds(self.participants, self.config.models, gateway)
         return gateway

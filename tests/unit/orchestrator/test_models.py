@@ -74,6 +74,22 @@ def test_a_missing_key_is_an_error_unless_the_mode_is_replay(
     assert gateway_settings(ModelsConfig.model_validate(replay), ()).providers[0].key == ""
 
 
+@pytest.mark.parametrize(
+    ("judge", "services", "shares"),
+    [(None, 1, [7, 7]), ("m-large", 1, [3, 7]), ("other", 2, [3, 2]), ("m-large", 7, [1, 1])],
+)
+def test_a_judge_has_the_share_of_one_more_service(
+    judge: str | None, services: int, shares: list[int]
+) -> None:
+    providers = [
+        {**PROVIDER, "concurrent_calls": 7},
+        {**PROVIDER, "name": "q", "models": ["*"], "concurrent_calls": 7},
+    ]
+    config = ModelsConfig.model_validate({"providers": providers})
+    settings = gateway_settings(config, (), services, judge)
+    assert [provider.concurrent_calls for provider in settings.providers] == shares
+
+
 def test_a_replay_needs_an_existing_cassette(tmp_path: Path) -> None:
     for cassette in (None, tmp_path / "none"):
         config = ModelsConfig.model_validate({"mode": "replay", "cassette": cassette})
