@@ -141,13 +141,14 @@ def validate(argument: str, as_json: bool) -> None:
     try:
         loaded = load_suite(argument)
         proven, undecided = _prove(loaded)
-    except Mistakes as error:
-        lines: list[Json] = [str(mistake) for mistake in error.mistakes]
+    except InputError as error:
+        mistakes = error.mistakes if isinstance(error, Mistakes) else (error,)
+        lines: list[Json] = [str(mistake) for mistake in mistakes]
         if as_json:
             print_json({"suite": argument, "mistakes": lines})
         for line in lines[:-1]:
             say(f"fumehood: {line}", err=True)
-        raise error.mistakes[-1] from None
+        raise mistakes[-1] from None
     plural = " is" if len(loaded.cases) == 1 else "s are"
     tasks = len(loaded.cases)
     result: JsonObject = {

@@ -39,6 +39,7 @@ def test_tasks_share_the_world_and_patch_its_state(tmp_path: Path) -> None:
     tanks = [case.task.initial_state["tank"] for case in cases]
     assert tanks == [{"litres": 20}, {"litres": 20}, {"litres": 2}]
     assert {case.task.world for case in cases} == {"declared"}
+    assert [case.task.tags for case in cases] == [{"domain": "suite"}] * 3
     assert [case.gold.solvable for case in cases] == [True, True, False]
 
 
@@ -189,6 +190,10 @@ def test_validate_lists_every_mistake(tmp_path: Path) -> None:
     ]
     assert len(shown.stderr.splitlines()) == 2
     assert isinstance(shown.exception, InputError)
+    (only,) = json.loads(run("validate", str(tmp_path / "absent.yaml"), "--json").stdout)[
+        "mistakes"
+    ]
+    assert "there is neither a file" in only
 
 
 def test_validate_lists_every_task_that_is_not_proven(tmp_path: Path) -> None:

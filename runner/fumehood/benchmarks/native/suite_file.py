@@ -93,7 +93,7 @@ def read_suite_file(path: Path) -> tuple[Placed[TaskRecord], ...]:
         implied = sorted({"format", "world"} & task.keys())
         mistakes += [FieldError((*here, key), "is stated once, for all tasks") for key in implied]
         try:
-            records.append(validated(Placed(_record(suite, task), place), TaskRecord))
+            records.append(validated(Placed(_record(suite, task, path.stem), place), TaskRecord))
         except Unreadable as error:
             mistakes += [FieldError((*here, *item.location), item.reason) for item in error.errors]
     if mistakes:
@@ -114,7 +114,7 @@ def merged(target: Any, patch: Any) -> Any:
     return result
 
 
-def _record(suite: SuiteFile, task: Mapping[str, Any]) -> dict[str, Any]:
+def _record(suite: SuiteFile, task: Mapping[str, Any], name: str) -> dict[str, Any]:
     world = suite.world
     record = {"format": TASK_FORMAT, "world": world, "solvable": True, **task}
     if suite.budget is not None:
@@ -122,6 +122,9 @@ def _record(suite: SuiteFile, task: Mapping[str, Any]) -> dict[str, Any]:
     patch = task.get("initial_state", {})
     if isinstance(world, DeclaredWorld) and isinstance(patch, Mapping):
         record["world"] = world.name()
+        if isinstance(tags := task.get("tags", {}), Mapping):
+            # Reports group by domain; all declared worlds have the same name.
+            record["tags"] = {"domain": name, **tags}
         record["initial_state"] = {**merged(world.state, patch), TOOLSET: world.toolset()}
     return record
 
