@@ -1,4 +1,4 @@
-"""Searches the documents of τ²-bench's bank in a separate process.
+"""Searches the documents of τ²-bench's bank, and calls a checkout's tools, in a separate process.
 
 Agents send regular expressions, and some do not terminate in reasonable time. The search is the
 package's own, over the package's documents or those of a user's folder.
@@ -16,6 +16,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from fumehood.benchmarks.tau2 import checkout
 
 INSTALL = "pip install --no-deps 'inspect-evals==0.26.0'"
 SEARCH_TIMEOUT_S = 3
@@ -40,10 +42,14 @@ def load() -> None:
     packed = package / "tau2" / "data" / "domains" / "banking_knowledge" / "documents.json.gz"
     _store_documents("", json.loads(gzip.decompress(packed.read_bytes())))
     re.compile("(?i)a|b")
+    checkout.load()
 
 
 def prepare(question: dict[str, Any]) -> None:
     """Read the documents of a folder once; without documents, use those of the package."""
+    if "checkout" in question:
+        checkout.prepare(question)
+        return
     folder = question["folder"]
     if folder not in _documents:
         paths = sorted(Path(folder, "documents").glob("*.json"))
@@ -54,7 +60,9 @@ def prepare(question: dict[str, Any]) -> None:
 
 
 def check(question: dict[str, Any]) -> dict[str, Any]:
-    """Search; the alarm ends this process when a search takes too long."""
+    """Search or call; the alarm ends this process when a search takes too long."""
+    if "checkout" in question:
+        return checkout.check(question)
     signal.alarm(SEARCH_TIMEOUT_S)
     return {"matches": _documents[question["folder"]].grep(question["pattern"])}
 

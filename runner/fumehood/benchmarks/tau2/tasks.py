@@ -21,18 +21,19 @@ from fumehood.benchmarks.shared.reading import (
     read_text,
 )
 from fumehood.benchmarks.shared.records import validated
+from fumehood.benchmarks.tau2.checkout import CLASSES, SOURCE
 from fumehood.benchmarks.tau2.database import FILES, read_database
 from fumehood.benchmarks.tau2.package import data_folder, domain
 from fumehood.benchmarks.tau2.records import InitialState, Record
 from fumehood.benchmarks.tau2.scorer import ERRORS_MAX, STEPS_MAX
-from fumehood.benchmarks.tau2.world import SEARCH, SEARCHING, Tau2Company
+from fumehood.benchmarks.tau2.world import SEARCH, SEARCHING, Tau2Company, checkout_tools
 from fumehood.benchmarks.tau2.world_mock import AGENT_TOOLS, USER_TOOLS, Tau2Mock
 from fumehood.benchmarks.tau2.world_telecom import Tau2Telecom
 from fumehood.core.conversation import ConversationSpec
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.errors import InputError, SpecError
 from fumehood.core.gold import Gold
-from fumehood.core.json_values import JsonObject, copy_object
+from fumehood.core.json_values import Json, JsonObject, copy_object
 from fumehood.core.ledger import Budget
 from fumehood.core.task import SCRIPT, About, Case, Suite, Task
 from fumehood.core.tools import ToolCall
@@ -116,8 +117,8 @@ class Setting:
     """Folder of data → state before any task; raises SpecError if the data are missing."""
     database_keys: Names
     """Keys of a state that contain its databases."""
-    tools: Callable[[], tuple[Names, Names]]
-    """Returns the names of the agent's tools and of the user's tools."""
+    tools: Callable[[JsonObject], tuple[Names, Names]]
+    """State → the names of the agent's tools and of the user's tools."""
     has_user: bool = True
     """If false, one seat has the tools of both sides."""
 
@@ -196,6 +197,8 @@ def _read_policy_part(folder: Path, stem: str) -> str:
 
 def _case(placed: Placed[Record], setting: Setting, start: JsonObject, policy: str) -> Case:
     record = placed.value
+    if "checkout" in start:
+        start = {**start, "logged_reads": _logged_reads(record)}
     try:
         world = setting.world(copy_object(start))
         _set_up(world, record.initial_state or InitialState())
@@ -223,8 +226,18 @@ def _case(placed: Placed[Record], setting: Setting, start: JsonObject, policy: s
     return Case(task, Gold("tau2", criteria, solvable=True, oracle=oracle))
 
 
+def _logged_reads(record: Record) -> list[Json]:
+    """Return the discoverable tools that the gold calls.
+
+    Source: ``_derive_read_log_allowlist`` of the original.
+    """
+    actions = record.evaluation_criteria.actions or ()
+    names = {str(action.arguments.get("agent_tool_name") or "") for action in actions}
+    return [*sorted(names - {""})]
+
+
 def _add_user(task: Task, record: Record, setting: Setting, policy: str) -> Task:
-    agent_tools, user_tools = setting.tools()
+    agent_tools, user_tools = setting.tools(task.initial_state)
     if record.user_tools is not None:
         user_tools = tuple(name for name in user_tools if name in record.user_tools)
     history = _history_text(record)
@@ -370,7 +383,13 @@ def _company_state(name: str, root: Path) -> JsonObject:
     has_database = root != data_folder(name) and any((root / file).is_file() for file in FILES)
     folder = str(root.resolve()) if has_database else ""
     digest = read_database(name, folder).digest
-    return {"domain": name, "folder": folder, "database": digest, "changes": [], "kept": {}}
+    state: JsonObject = {"domain": name, "folder": folder, "database": digest}
+    state |= {"changes": [], "kept": {}}
+    # FOLDER is data/tau2/domains/NAME of the checkout.
+    checkout = next(iter(root.resolve().parents[3:4]), None)
+    if checkout and (checkout / SOURCE / "domains" / CLASSES[name][0] / "tools.py").is_file():
+        state["checkout"] = str(checkout)
+    return state
 
 
 def _telecom_state(root: Path) -> JsonObject:
@@ -393,14 +412,19 @@ def _read_data(path: Path) -> JsonObject:
     return data
 
 
-def _tools_of(name: str) -> tuple[Names, Names]:
-    sides = domain(name)
+def _tools_of(name: str, state: JsonObject) -> tuple[Names, Names]:
     search = [SEARCH] if name in SEARCHING else []
+    if checkout := state.get("checkout"):
+        place = str(state["folder"] or data_folder(name))
+        tools = checkout_tools(name, str(checkout), place)
+        agent, user = (tuple(tool.name for tool in tools[side]) for side in (AGENT, USER))
+        return (*agent, *search), user
+    sides = domain(name)
     user_tools = tuple(sides.user.executes) if sides.user else ()
     return (*sides.agent.executes, *search), user_tools
 
 
-def _mock_tools() -> tuple[Names, Names]:
+def _mock_tools(state: JsonObject) -> tuple[Names, Names]:
     return tuple(tool.name for tool in AGENT_TOOLS), tuple(tool.name for tool in USER_TOOLS)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from fumehood.benchmarks.tau2.checkout import SIDES
 from fumehood.benchmarks.tau2.database import (
     DATABASES,
     Change,
@@ -24,7 +25,13 @@ from fumehood.benchmarks.tau2.database import (
     read_bytes,
     read_database,
 )
-from fumehood.benchmarks.tau2.package import calling, data_folder, domain, execute_tool
+from fumehood.benchmarks.tau2.package import (
+    REJECTION_CHARS_MAX,
+    calling,
+    data_folder,
+    domain,
+    execute_tool,
+)
 from fumehood.core.errors import InfraError, SpecError
 from fumehood.core.json_values import Json, JsonObject, copy_json
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
@@ -55,7 +62,9 @@ class Tau2Company:
     """A company's tools over its database.
 
     State: ``domain``, ``folder`` (its data; empty for the package's), ``database`` (digest of its
-    file), ``changes`` to it, and ``kept`` (other attributes of each side's tools).
+    file), ``changes`` to it, and ``kept`` (other attributes of each side's tools). With a
+    ``checkout``, its tools are called instead of the package's, and ``logged_reads`` names the
+    discoverable tools whose reads are part of the database.
     """
 
     toolset_id = "tau2_company"
@@ -84,6 +93,7 @@ class Tau2Company:
                 "initial_state.database", f"is {digest}, but the file has {self._published.digest}"
             )
         self._state: JsonObject = {"changes": [], "kept": {}, **state}
+        self._checkout = str(state.get("checkout", ""))
         self._database: LazyDatabase | WholeDatabase | None = None
         self._toolboxes: list[Any] = []
         self._state_revision = 0
@@ -100,12 +110,16 @@ class Tau2Company:
 
     def list_tools(self) -> tuple[ToolSpec, ...]:
         """Return the agent's tools, then the user's."""
-        return _tools(self._name)
+        return _tools(self._name, self._checkout, self._place)
 
     def call(self, call: ToolCall) -> ToolResult:
         """Execute one call; the package validates its arguments."""
         if call.tool_name == SEARCH:
             return self._search(call)
+        if self._checkout:
+            user_tools = checkout_tools(self._name, self._checkout, self._place)["user"]
+            is_of_user = call.tool_name in {tool.name for tool in user_tools}
+            return self._call_checkout("user" if is_of_user else "agent", call)
         execute = domain(self._name).executes.get(call.tool_name)
         if execute is None:
             return reject("unknown_tool", f"there is no {call.tool_name}")
@@ -128,6 +142,13 @@ class Tau2Company:
             self.revision += 1
             self._open()
         for action in actions:
+            if self._checkout:
+                side = "user" if action["env_type"] == "user" else "agent"
+                call = ToolCall(action["func_name"], action["arguments"])
+                result = self._call_checkout(side, call)
+                if not isinstance(result, Value):
+                    raise ValueError(f"{call.tool_name}: {result}")
+                continue
             self._open()
             self.revision += 1
             with calling(*self._toolboxes):
@@ -142,7 +163,34 @@ class Tau2Company:
             else []
         )
 
+    @property
+    def _place(self) -> str:
+        """Folder of the database."""
+        return self._folder or str(data_folder(self._name))
+
+    def _call_checkout(self, side: str, call: ToolCall) -> ToolResult:
+        self.revision += 1
+        self._state_revision = self.revision
+        question: JsonObject = {
+            **{"op": "call", "domain": self._name, "checkout": self._checkout},
+            **{"folder": self._place, "side": side, "name": call.tool_name},
+            "arguments": _copied(call.arguments),
+            **{key: self._state.get(key, []) for key in ("changes", "kept", "logged_reads")},
+        }
+        try:
+            reply = checker("tau2").ask(question)
+        except InfraError as error:
+            return reject("tool_error", f"the call had no effect: {error}"[:REJECTION_CHARS_MAX])
+        self._state = {**self._state, "changes": reply["changes"], "kept": reply["kept"]}
+        if "error" in reply:
+            return reject("tool_error", str(reply["error"])[:REJECTION_CHARS_MAX])
+        return Value({"result": reply["text"]})
+
     def _open(self) -> None:
+        if self._checkout:
+            # The changes in the state are current.
+            self._state_revision = self.revision
+            return
         if self._database is not None:
             return
         company = domain(self._name)
@@ -181,8 +229,28 @@ class Tau2Company:
 
 
 @cache
-def _tools(name: str) -> tuple[ToolSpec, ...]:
+def checkout_tools(name: str, checkout: str, folder: str) -> Mapping[str, tuple[ToolSpec, ...]]:
+    """Return the tools of a checkout by side.
+
+    Raises:
+        SpecError: The checkout cannot be imported.
+    """
+    question: JsonObject = {"op": "describe", "domain": name, "checkout": checkout}
+    try:
+        reply: Any = checker("tau2").ask({**question, "folder": folder})
+    except InfraError as error:
+        raise SpecError(
+            "checkout", f"{checkout} must be a checkout that all users can read: {error}"
+        ) from None
+    return {side: tuple(ToolSpec(**tool) for tool in reply.get(side, ())) for side in SIDES}
+
+
+@cache
+def _tools(name: str, checkout: str = "", folder: str = "") -> tuple[ToolSpec, ...]:
     tools = domain(name).tools
+    if checkout:
+        sides = checkout_tools(name, checkout, folder)
+        tools = (*sides["agent"], *sides["user"])
     if name not in SEARCHING:
         return tools
     pattern: JsonObject = {"pattern": {"type": "string"}}

@@ -6,14 +6,14 @@ the package, so that scoring does not need the package.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from functools import cache
 from itertools import count
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
+from fumehood.benchmarks.tau2.checkout import original_text
 from fumehood.benchmarks.tau2.package import REJECTION_CHARS_MAX, Domain, calling, domain
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject, copy_object
@@ -73,7 +73,9 @@ class Tau2Telecom:
         with calling(self._agent, self._user, numbers=self._numbers):
             try:
                 method = getattr(self._agent if is_of_agent else self._user, call.tool_name)
-                result: ToolResult = Value({"result": _text(method(**copy_object(call.arguments)))})
+                result: ToolResult = Value(
+                    {"result": original_text(method(**copy_object(call.arguments)))}
+                )
                 self._synchronise()
             except Exception as error:
                 # The original catches every exception in the same way.
@@ -123,26 +125,6 @@ class Tau2Telecom:
                 "speed": (description or "").lower(),
             },
         }
-
-
-def _text(result: Any) -> str:
-    """Return a result as the original shows it. Source: ``Environment.to_json_str``."""
-    return result if isinstance(result, str) else json.dumps(_with_texts(result), default=str)
-
-
-def _with_texts(value: Any) -> Any:
-    """Return a value with numbers as texts, except in objects."""
-    match value:
-        case BaseModel():
-            return value.model_dump()
-        case int() | float():
-            return str(value)
-        case list() | tuple():
-            return [_with_texts(item) for item in value]
-        case dict():
-            return {key: _with_texts(item) for key, item in value.items()}
-        case _:
-            return value
 
 
 def telecom() -> Domain:
