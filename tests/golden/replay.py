@@ -205,7 +205,7 @@ def _result(case: Case, evidence: Evidence) -> dict[str, Any]:
     score = score_evidence(case.task, case.gold, evidence)
     return {
         "steps": [_step(call) for call in evidence.calls],
-        "transcript": [call.to_transcript() for call in evidence.calls],
+        "transcript": [transcribed(call) for call in evidence.calls],
         "final_state": evidence.final_state,
         "success": score.success,
         "checks": dict(score.checks),
@@ -214,6 +214,16 @@ def _result(case: Case, evidence: Evidence) -> dict[str, Any]:
             {"tool_name": call.tool_name, "args": dict(call.sent)} for call in evidence.calls
         ],
         "end": _end(evidence.ends.get(case.task.seats[0].name)),
+    }
+
+
+def transcribed(call: AnsweredCall) -> dict[str, Any]:
+    """Return the call as ToolMisuseBench writes it, with the arguments after all faults."""
+    return {
+        "tool_name": call.tool_name,
+        "args": dict(call.arguments_after),
+        "output": call.output,
+        "error": None if call.failure is None else call.failure.to_json(),
     }
 
 

@@ -60,15 +60,6 @@ class AnsweredCall:
         """Whether the world received the call."""
         return self.failure is None or self.failure.kind is FailureKind.WORLD
 
-    def to_transcript(self) -> JsonObject:
-        """Return the call as ToolMisuseBench writes it, with the arguments after all faults."""
-        return {
-            "tool_name": self.tool_name,
-            "args": dict(self.arguments_after),
-            "output": self.output,
-            "error": None if self.failure is None else self.failure.to_json(),
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Submission:

@@ -9,6 +9,7 @@ import pytest
 from fumehood.core.evidence import ShownFailure, read_evidence
 from fumehood.core.outcome import Finished
 from fumehood.core.tools import FailureKind
+from tests.golden.replay import transcribed
 
 CALL: dict[str, Any] = {
     "kind": "call",
@@ -33,7 +34,7 @@ def test_a_call_has_its_arguments_before_and_after_the_faults() -> None:
     assert (other.sent, other.arguments_after) == ({"id": "a"}, {"ref": "a"})
     assert one.failure == ShownFailure(FailureKind.FAULT, "E", "No.", {"n": 1})
     assert (one.output, one.fired_rules, one.state_digest) == (None, (2, 0), "d1")
-    assert other.to_transcript() == {
+    assert transcribed(other) == {
         "tool_name": "get_account",
         "args": {"ref": "a"},
         "output": None,
