@@ -23,7 +23,7 @@ from fumehood.orchestrator.config import run_config
 from fumehood.orchestrator.launch import Progress, resume_run
 from fumehood.report.text_table import TextTable
 from tests.differential.table import COMPARISONS
-from tests.differential.verdicts import read_summary
+from tests.differential.verdicts import has_verdicts, read_summary
 from tests.parts.benchmark_data import data_folder
 from tests.parts.benchmark_slices import signed_run
 from tests.parts.bfcl_gold import with_all_arguments
@@ -137,13 +137,13 @@ def main() -> int:
 
 def _row(expected: Expected, licence: str, *counts: str) -> tuple[str, ...]:
     benchmark, _, domain = expected.suite.replace("{data}/", "").partition(":")
-    return (benchmark, domain, *counts, agreement(benchmark), licence, SOURCES[benchmark])
+    return (benchmark, domain, *counts, agreement(benchmark), licence, SOURCES.get(benchmark, "-"))
 
 
 def agreement(benchmark: str) -> str:
     """Return how many trajectories get the verdict of the original; ``-`` without a comparison."""
     compared = next((each for each in COMPARISONS if each.name == benchmark), None)
-    if compared is None:
+    if compared is None or not has_verdicts(compared):
         return "-"
     summary = read_summary(compared)
     return f"{summary['agreed']}/{summary['compared']}"

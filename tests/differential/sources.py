@@ -11,6 +11,7 @@ from hashlib import blake2s
 from pathlib import Path
 from typing import Any
 
+from fumehood.benchmarks.browsecomp.scorer import published_citation_metrics
 from fumehood.benchmarks.marble.scorer import score_game
 from fumehood.benchmarks.marble.world_werewolf import SIDES, WOLF, side_of, winner
 from fumehood.benchmarks.registry import load_suite
@@ -153,3 +154,47 @@ class WerewolfGames:
             wolves = {name for name, role in roles.items() if role == WOLF}
             _, metrics = score_game({"alive": alive, "winner": side}, side, wolves)
             yield "0" if side is None else f"1:{side}:{metrics['result_score']}"
+
+
+_CITATIONS = (
+    *("[{}]", "【{}】", "[docid: {}]", "[ {} ]", '["{}"]', "({})", "[{}; {}]", "[{} and {}]"),
+    *(
+        "[{}, {}]",
+        "【{}, {}】",
+        "[sic]",
+        "[text](url)",
+        "【{}†L1-L3】",
+        "[[{}]]",
+        "[{}",
+        "{}",
+        "[]",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class CitedAnswers:
+    """Random answers with citations in many forms."""
+
+    name: str
+    count: int
+    elsewhere: bool = False
+    has_episodes: bool = False
+
+    def items(self, count: int, seed: int) -> Sequence[Item]:
+        return [self._item(random.Random(f"{seed}/{number}")) for number in range(count)]
+
+    def _item(self, rng: random.Random) -> Item:
+        documents = [str(rng.randint(1, 99_999)) for _ in range(8)]
+        relevant = documents[: rng.randint(0, 6)]
+        forms = rng.choices(_CITATIONS, k=rng.randint(0, 6))
+        text = ". ".join(f"It is so {form.format(*rng.sample(documents, 2))}" for form in forms)
+        return Item(_key(text, relevant), {"answer": text, "relevant": relevant})
+
+    def score(self, items: Sequence[Item], *, service: bool) -> Iterator[str]:
+        for item in items:
+            relevant = set(item.question["relevant"])
+            metrics: Any = published_citation_metrics(relevant, item.question["answer"])
+            # The original's averages leave out answers without citations, for which it has 0.
+            values = [value or 0.0 for value in metrics.values()]
+            yield f"{int(values[0] > 0)}:{values[0]:.6f},{values[1]:.6f}"

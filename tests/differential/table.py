@@ -9,7 +9,7 @@ from fumehood.benchmarks.bfcl.tasks import MEMORY, MULTI_TURN, SINGLE_TURN
 from fumehood.core.score import Score
 from tests.differential.comparisons import Comparison, OfSuite
 from tests.differential.originals.questions import digits
-from tests.differential.sources import EnvironmentCalls, Recorded, WerewolfGames
+from tests.differential.sources import CitedAnswers, EnvironmentCalls, Recorded, WerewolfGames
 
 
 def _asks_a_question(case: Any) -> bool:
@@ -96,10 +96,10 @@ TAU2 = Comparison(
     environment="tau2",
     needs=("tau2-bench",),
     sources=(
-        _tau2("retail", "retail", 400),
-        _tau2("telecom", "telecom", 400, file="tasks_small.json", solo="yes"),
-        _tau2("telecom_user", "telecom", 150, file="tasks_small.json", checkout=True),
-        _tau2("mock", "mock", 200),
+        _tau2("retail", "retail", 60),
+        _tau2("telecom", "telecom", 450, file="tasks_small.json", solo="yes"),
+        _tau2("telecom_user", "telecom", 170, file="tasks_small.json", checkout=True),
+        _tau2("mock", "mock", 400),
     ),
 )
 DBBENCH = Comparison(
@@ -132,4 +132,22 @@ MARBLE = Comparison(
     needs=("MARBLE",),
     sources=(WerewolfGames("marble:werewolf, ends of games", 2000),),
 )
-COMPARISONS = (BFCL, TOOLMISUSE, DBBENCH, SAFETYBENCH, MARBLE)
+BROWSECOMP = Comparison(
+    name="browsecomp",
+    original="the citation metrics of texttron/BrowseComp-Plus 97c637c",
+    script="browsecomp.py",
+    environment="browsecomp",
+    needs=("BrowseComp-Plus",),
+    sources=(CitedAnswers("browsecomp-plus, citations", 2000),),
+)
+COMPARISONS = (
+    BFCL,
+    AGENTDOJO,
+    TOOLMISUSE,
+    TAUBENCH,
+    TAU2,
+    DBBENCH,
+    SAFETYBENCH,
+    MARBLE,
+    BROWSECOMP,
+)

@@ -139,6 +139,11 @@ def read_summary(comparison: Comparison) -> dict[str, Any]:
     return stored
 
 
+def has_verdicts(comparison: Comparison) -> bool:
+    """Return whether verdicts of the original are stored."""
+    return _path(comparison).exists()
+
+
 def read_parts(comparison: Comparison) -> list[Part]:
     """Return the stored verdicts of a benchmark."""
     return [Part.from_json(part) for part in read_summary(comparison)["parts"]]
