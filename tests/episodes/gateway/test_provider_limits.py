@@ -102,21 +102,33 @@ def test_a_seat_that_waits_for_its_own_request_gets_no_time() -> None:
 
 
 def test_the_time_in_the_queue_behind_another_episode_is_granted() -> None:
-    with ScriptedModels(lambda _: ScriptedReply(text="ok", pause_s=0.5)) as models:
+    waits = Event()
+
+    def answer(_: AskedOfModel) -> ScriptedReply:
+        assert waits.wait(PATIENCE_S)
+        return ScriptedReply(text="ok", pause_s=0.5)
+
+    with ScriptedModels(answer) as models:
         offer = HttpOffer(None, gateway_settings(models, **limited(models, concurrent_calls=1)))
-        specs = [episode_spec(episode_id=name, wall_ms=60_000) for name in ("one", "two")]
+        specs = [
+            episode_spec(episode_id=name, wall_ms=600_000, model_calls=100)
+            for name in ("one", "two")
+        ]
         with (
             ServicePool(1, offer) as pool,
             pool.lease() as client,
             listening(client, specs[0]) as one,
             listening(client, specs[1]) as two,
-            ThreadPoolExecutor(1) as threads,
+            ThreadPoolExecutor(2) as threads,
         ):
             first, second = Asker(one), Asker(two)
             with closing(first.http), closing(second.http):
                 busy = threads.submit(first.ask, CHAT, chat())
                 assert wait_until(lambda: len(models.asked) == 1)
-                assert second.ask(CHAT, chat())[0] == 200
+                behind = threads.submit(second.ask, CHAT, chat())
+                assert wait_until(lambda: calls_left(two) == 99)
+                waits.set()
+                assert behind.result()[0] == 200
                 assert busy.result()[0] == 200
                 assert wait_until(lambda: granted_ms(second) > 0)
                 assert granted_ms(first) == 0
