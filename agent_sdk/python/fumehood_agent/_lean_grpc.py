@@ -1,6 +1,6 @@
-"""Imports gRPC without asyncio and without protobuf's messages in pure Python.
+"""Imports gRPC without asyncio, Python's sockets and protobuf's messages in pure Python.
 
-gRPC imports both, but agents without asyncio use neither. They would take a third of the start of
+gRPC imports them, but only a client with asyncio uses them. They would take a third of the start of
 an agent. This module must be imported before gRPC.
 """
 
@@ -36,6 +36,6 @@ def _deferred(*names: str) -> Iterator[None]:
                 del sys.modules[name]
 
 
-with _deferred("asyncio", "grpc.aio", "google.protobuf.internal.python_message"):
+with _deferred("asyncio", "socket", "grpc.aio", "google.protobuf.internal.python_message"):
     import_module("google.protobuf.internal.builder")
     import_module("grpc")
