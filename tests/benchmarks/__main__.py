@@ -44,6 +44,8 @@ class Expected:
     """Number solved by BFCL's single-turn gold with every argument that it names."""
 
 
+TIMEOUT_S = 3600
+"""Of one suite. The largest has 5,200 tasks."""
 EXPECTED = (
     Expected("dbbench:sqlite:{data}/agentbench-dbbench/dev.jsonl", oracle=60, noop=0),
     Expected("dbbench:mariadb:{data}/agentbench-dbbench/dev.jsonl", oracle=60, noop=0),
@@ -152,7 +154,7 @@ def agreement(benchmark: str) -> str:
 def _play(suite: str) -> dict[str, int]:
     with tempfile.TemporaryDirectory() as folder:
         words = ("run", suite, "-a", "oracle", "-a", "noop", "--engine", "inline", "--json")
-        summary = fumehood_json(*words, "--out", str(Path(folder, "run")))
+        summary = fumehood_json(*words, "--out", str(Path(folder, "run")), timeout_s=TIMEOUT_S)
     return {agent["agent"]: agent["successes"] for agent in summary["agents"]}
 
 

@@ -50,6 +50,6 @@ def test_a_single_turn_category_ends_after_the_first_model_message(tmp_path: Pat
     rows = [json.loads(line) for line in lines]
     assert len(rows) == 16
     assert {row["success"] for row in rows} == {True}
-    assert {row["outcome"] for row in rows} == {"out_of_budget"}, [row["outcome"] for row in rows]
+    assert {row["outcome"] for row in rows} == {"out_of_budget(model_calls)"}
     (agent,) = json.loads(done.stdout)["agents"]
     assert agent["successes"] == 16
