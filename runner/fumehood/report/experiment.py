@@ -287,8 +287,8 @@ def effect_table(effects: Iterable[Effect], order: int, title: str) -> TextTable
     ]
     header = ("Metric", "Suite", "Factor", "Levels", "Difference", "p", "p (Holm)", "Pairs")
     note = (
-        "Paired by task, trial and seed. In brackets: 95 % bootstrap intervals over tasks. "
-        "p: exact McNemar test for one pair per task, otherwise sign flips over tasks. "
+        "Paired by task, trial and seed. In brackets: 95 % intervals over tasks. "
+        "p: McNemar's test for one pair per task, otherwise sign flips over tasks. "
         "p (Holm): corrected for all rows of the same suite and metric."
     )
     return TextTable(title, header, rows, names=4, note=note)

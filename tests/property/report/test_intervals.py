@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import combinations, product
+from itertools import combinations
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import bootstrap
+from scipy.stats import bootstrap, chi2
 
 from fumehood.core.score import Score
 from fumehood.report.results import Result
@@ -100,7 +100,7 @@ def test_for_one_trial_both_rates_equal_the_mean_success_rate_over_tasks(
         st.sampled_from([(True, True), (True, False), (False, True), (False, False)]), max_size=11
     )
 )
-def test_mcnemar_equals_the_share_of_coin_tosses_that_are_as_extreme(
+def test_with_one_trial_the_interval_and_the_p_value_agree(
     outcomes: list[tuple[bool, bool]],
 ) -> None:
     first = [
@@ -111,9 +111,15 @@ def test_mcnemar_equals_the_share_of_coin_tosses_that_are_as_extreme(
     ]
     compared = compare(first, second)
     flips = [int(b) - int(a) for a, b in outcomes if a != b]
-    tosses = [sum(toss) for toss in product((-1, 1), repeat=len(flips))]
-    as_lopsided = sum(abs(toss) >= abs(sum(flips)) for toss in tosses)
-    assert compared.p_value == (pytest.approx(as_lopsided / len(tosses)) if outcomes else None)
+    assert compared.test.value == "McNemar"
+    if not outcomes:
+        assert compared.p_value is None
+    elif flips:
+        score = sum(flips) ** 2 / len(flips)
+        assert compared.p_value == pytest.approx(chi2.sf(score, 1))
+    interval = compared.success.interval
+    if interval is not None and compared.p_value is not None:
+        assert (interval.low <= 0 <= interval.high) == (compared.p_value >= 0.05)
 
 
 @settings(max_examples=20, deadline=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import product
 
 import numpy as np
@@ -13,10 +14,13 @@ from scipy.stats import binomtest
 from fumehood.report.statistics.clusters import (
     Clusters,
     clustered_intervals,
+    difference_interval,
     holm,
     mean_over_suites,
     sign_flip_p_values,
+    significance,
 )
+from fumehood.report.statistics.flips import flip_interval, mcnemar
 
 EXPERIMENTS = 2000
 EFFECT = 0.2
@@ -43,27 +47,58 @@ def simulated(
     return clusters
 
 
-@pytest.mark.parametrize(
-    "design",
-    [
-        {"suites": 1, "tasks": 100, "scaffolds": 1, "trials": 1},
-        {"suites": 1, "tasks": 40, "scaffolds": 3, "trials": 2},
-        {"suites": 3, "tasks": 20, "scaffolds": 3, "trials": 2},
-    ],
-    ids=["one_pair_per_task", "several_pairs_per_task", "three_suites"],
-)
+ONE_PAIR = [
+    {"suites": 1, "tasks": tasks, "scaffolds": 1, "trials": 1} for tasks in (20, 30, 40, 100)
+]
+SEVERAL_PAIRS = [
+    {"suites": 1, "tasks": 40, "scaffolds": 3, "trials": 2},
+    {"suites": 3, "tasks": 20, "scaffolds": 3, "trials": 2},
+]
+
+
+def columns(suites: Sequence[Clusters]) -> Iterator[list[dict[str, list[float]]]]:
+    """Yield the differences of each simulated experiment with one pair per task."""
+    (suite,) = suites
+    for column in suite.sums.T:
+        yield [{str(task): [float(value)] for task, value in enumerate(column)}]
+
+
+@pytest.mark.parametrize("design", [*ONE_PAIR, *SEVERAL_PAIRS], ids=str)
 def test_intervals_cover_a_planted_effect_and_a_null_effect_is_rarely_significant(
     design: dict[str, int],
 ) -> None:
-    planted = simulated(EFFECT, **design, seed=1)
+    planted, null = simulated(EFFECT, **design, seed=1), simulated(0.0, **design, seed=2)
+    if design in ONE_PAIR:
+        intervals = [difference_interval(own, is_share=True) for own in columns(planted)]
+        p_values = np.array([significance(own, is_share=True)[1] for own in columns(null)])
+    else:
+        intervals, p_values = clustered_intervals(planted), sign_flip_p_values(null)
     covered = [
-        interval is not None and interval.low <= EFFECT <= interval.high
-        for interval in clustered_intervals(planted)
+        interval is not None and interval.low <= EFFECT <= interval.high for interval in intervals
     ]
     assert 0.935 <= np.mean(covered) <= 0.965
-    null = simulated(0.0, **design, seed=2)
-    assert np.mean(sign_flip_p_values(null) < 0.05) <= 0.065
+    assert np.mean(p_values < 0.05) <= 0.065
     assert float(np.mean(mean_over_suites(planted))) == pytest.approx(EFFECT, abs=0.01)
+
+
+@given(won=st.integers(0, 60), lost=st.integers(0, 60), unchanged=st.integers(0, 200))
+def test_with_one_pair_per_task_the_interval_excludes_zero_if_and_only_if_p_is_small(
+    won: int, lost: int, unchanged: int
+) -> None:
+    pairs = max(2, won + lost + unchanged)
+    interval = flip_interval(won, lost, pairs)
+    assert -1 <= interval.low <= (won - lost) / pairs <= interval.high <= 1
+    assert (interval.low > 0 or interval.high < 0) == (mcnemar(won, lost) < 0.05)
+    mirrored = flip_interval(lost, won, pairs)
+    assert (mirrored.low, mirrored.high) == pytest.approx((-interval.high, -interval.low))
+
+
+def test_the_interval_of_flips_is_the_published_one() -> None:
+    # Fagerland, Lydersen and Laake 2014, "Recommended tests and confidence intervals for paired
+    # binomial proportions", Statistics in Medicine 33: airway hyper-responsiveness, 21 children.
+    interval = flip_interval(1, 7, 21)
+    assert (interval.low, interval.high) == pytest.approx((-0.517, -0.026), abs=5e-4)
+    assert mcnemar(1, 7) == pytest.approx(0.034, abs=5e-4)
 
 
 @given(st.lists(st.integers(-2, 2), min_size=1, max_size=8))

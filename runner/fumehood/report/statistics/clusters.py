@@ -6,14 +6,16 @@ suite has the same weight: the mean is the mean over suites of the mean over the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm, t
 
+from fumehood.report.statistics.flips import flip_interval, mcnemar
 from fumehood.report.statistics.intervals import (
     LEVEL,
     SEED,
@@ -42,6 +44,66 @@ class Clusters:
         """Return the mean over the values of each column."""
         means: Floats = self.sums.sum(axis=0) / self.counts.sum(axis=0)
         return means
+
+
+class Test(Enum):
+    """The significance test of a difference."""
+
+    MCNEMAR = "McNemar"
+    """For success with one pair per task in one suite."""
+    SIGN_FLIP = "sign flips over tasks"
+
+
+Differences = Mapping[str, Sequence[float]]
+"""The paired differences of each task of one suite; none is empty."""
+
+
+def difference_interval(
+    suites: Sequence[Differences], *, is_share: bool, is_interaction: bool = False
+) -> Interval | None:
+    """Return the interval of the mean over suites of paired differences.
+
+    Args:
+        suites: the differences.
+        is_share: whether the values are differences of shares.
+        is_interaction: whether the values are differences of differences.
+
+    Returns:
+        None with fewer than two tasks in a suite.
+    """
+    flips = None if is_interaction or not is_share else _flips(suites)
+    if flips is None:
+        return clustered_intervals(clusters_of(suites), is_share=is_share)[0]
+    return flip_interval(*flips, len(suites[0])) if len(suites[0]) > 1 else None
+
+
+def significance(
+    suites: Sequence[Differences], *, is_share: bool, is_interaction: bool = False
+) -> tuple[Test, float]:
+    """Return the test of the same mean, and its p-value."""
+    flips = None if is_interaction or not is_share else _flips(suites)
+    if flips is not None:
+        return Test.MCNEMAR, mcnemar(*flips)
+    return Test.SIGN_FLIP, float(sign_flip_p_values(clusters_of(suites))[0])
+
+
+def _flips(suites: Sequence[Differences]) -> tuple[int, int] | None:
+    """Return how many pairs were won and lost; None unless each task has one pair of shares."""
+    values = [value for tasks in suites for own in tasks.values() for value in own]
+    if len(suites) > 1 or len(values) > len(suites[0]) or not set(values) <= {-1.0, 0.0, 1.0}:
+        return None
+    return values.count(1.0), values.count(-1.0)
+
+
+def clusters_of(suites: Sequence[Differences]) -> list[Clusters]:
+    """Return the values of each suite, by task, as one column."""
+    return [
+        Clusters(
+            np.array([[sum(values)] for values in tasks.values()]),
+            np.array([[float(len(values))] for values in tasks.values()]),
+        )
+        for tasks in suites
+    ]
 
 
 def mean_over_suites(suites: Sequence[Clusters]) -> Floats:

@@ -10,21 +10,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from itertools import combinations
 from statistics import fmean
-
-import numpy as np
-from scipy.stats import binomtest
 
 from fumehood.report.results import Result
 from fumehood.report.runs import FACTORS, Subject
 from fumehood.report.statistics.clusters import (
-    Clusters,
-    clustered_intervals,
+    Test,
+    clusters_of,
+    difference_interval,
     holm,
     mean_over_suites,
-    sign_flip_p_values,
+    significance,
 )
 from fumehood.report.statistics.intervals import Interval
 from fumehood.report.statistics.metrics import Metric, Unit
@@ -32,14 +29,6 @@ from fumehood.report.statistics.metrics import Metric, Unit
 EVERY_SUITE = "all suites"
 SOME_SUITES = "suites with pairs"
 """The mean over the suites that have pairs, if others have none."""
-
-
-class Test(Enum):
-    """The test of an effect."""
-
-    MCNEMAR = "McNemar, exact"
-    """For one pair per task in one suite."""
-    SIGN_FLIP = "sign flips over tasks"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,22 +248,8 @@ def _effect(
     level: tuple[str, ...],
     suites: Sequence[Mapping[str, list[float]]],
 ) -> Effect:
-    clusters = [
-        Clusters(
-            np.array([[sum(values)] for values in tasks.values()]),
-            np.array([[float(len(values))] for values in tasks.values()]),
-        )
-        for tasks in suites
-    ]
-    values = [value for tasks in suites for own in tasks.values() for value in own]
-    tasks = sum(map(len, suites))
-    flips = [value for value in values if value]
-    single = len(suites) == 1 and len(values) == tasks and set(values) <= {-1.0, 0.0, 1.0}
-    test = Test.MCNEMAR if single and len(factors) == 1 else Test.SIGN_FLIP
-    if test is Test.MCNEMAR:
-        p_value = float(binomtest(flips.count(1.0), len(flips)).pvalue) if flips else 1.0
-    else:
-        p_value = float(sign_flip_p_values(clusters)[0])
+    is_interaction, is_share = len(factors) > 1, metric.unit is Unit.SHARE
+    test, p_value = significance(suites, is_share=is_share, is_interaction=is_interaction)
     return Effect(
         metric=metric.name,
         unit=metric.unit,
@@ -282,10 +257,10 @@ def _effect(
         factors=factors,
         baseline=baseline,
         level=level,
-        value=float(mean_over_suites(clusters)[0]),
-        interval=clustered_intervals(clusters, is_share=metric.unit is Unit.SHARE)[0],
-        tasks=tasks,
-        pairs=len(values),
+        value=float(mean_over_suites(clusters_of(suites))[0]),
+        interval=difference_interval(suites, is_share=is_share, is_interaction=is_interaction),
+        tasks=sum(map(len, suites)),
+        pairs=sum(len(own) for tasks in suites for own in tasks.values()),
         test=test,
         p_value=p_value,
     )

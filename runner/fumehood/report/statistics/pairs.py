@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
-from scipy.stats import binomtest, permutation_test
 
 from fumehood.report.results import Result, Results, by_domain, by_family
-from fumehood.report.statistics.intervals import SEED, Interval, mean_intervals, share_interval
+from fumehood.report.statistics.clusters import Test, difference_interval, significance
+from fumehood.report.statistics.intervals import Interval
 from fumehood.report.statistics.metrics import METRICS, Metric, Unit, metrics_of
-
-PERMUTATIONS = 9999
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +38,6 @@ class Pairing:
     """Episodes of different tasks with the same name."""
     undecided: int
     """Pairs in which at least one episode has no score."""
-
-
-class Test(Enum):
-    """The significance test of a difference in success."""
-
-    MCNEMAR = "McNemar, exact"
-    """For one trial per task: binomial test on the flipped tasks."""
-    PERMUTATION = "sign-flip permutation over tasks"
-    """For several trials per task, which are not independent, as McNemar's test requires."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,15 +113,15 @@ def compare(first: Results, second: Results) -> Comparison:
     pairs = pairing.pairs
     shared = metrics_of([pair.second for pair in pairs])
     metrics = {metric.name: difference(pairs, metric) for metric in shared}
-    one_trial = len({pair.first.task.task_id for pair in pairs}) == len(pairs)
-    test = Test.MCNEMAR if one_trial else Test.PERMUTATION
+    changes = _by_task((pair, float(pair.change)) for pair in pairs)
+    test, p_value = significance([changes], is_share=True)
     return Comparison(
         pairing=pairing,
         flips=count_flips(pairs),
         success=metrics["task_success"],
         metrics=metrics,
         test=test,
-        p_value=_p_value(pairs, test) if pairs else None,
+        p_value=p_value if pairs else None,
         by_fault=_by_group(pairs, by_family),
         by_domain=_by_group(pairs, by_domain),
     )
@@ -147,9 +136,9 @@ def count_flips(pairs: Sequence[Pair]) -> Flips:
 
 
 def difference(pairs: Sequence[Pair], metric: Metric) -> Difference:
-    """Return the mean difference in a metric, with a paired bootstrap interval over tasks."""
+    """Return the mean difference in a metric, with an interval over tasks."""
     known = [
-        (pair.first.task.task_id, first_value, second_value)
+        (pair, first_value, second_value)
         for pair in pairs
         if (first_value := metric.of(pair.first)) is not None
         and (second_value := metric.of(pair.second)) is not None
@@ -158,47 +147,18 @@ def difference(pairs: Sequence[Pair], metric: Metric) -> Difference:
         return Difference(None, None, None, None, 0)
     first = float(np.mean([first_value for _, first_value, _ in known]))
     second = float(np.mean([second_value for _, _, second_value in known]))
-    sums, counts = _by_task(
-        [(task, second_value - first_value) for task, first_value, second_value in known]
+    changes = _by_task(
+        (pair, second_value - first_value) for pair, first_value, second_value in known
     )
-    (interval,) = mean_intervals(sums, counts)
-    if metric.unit is Unit.SHARE and not sums.any() and first == second:
-        interval = _no_flip_interval(len(sums))
+    interval = difference_interval([changes], is_share=metric.unit is Unit.SHARE)
     return Difference(first, second, second - first, interval, len(known))
 
 
-def _no_flip_interval(tasks: int) -> Interval:
-    """Return the interval if no task flipped, where a bootstrap interval has no width."""
-    flips_at_most = share_interval(0, tasks).high
-    return Interval(-flips_at_most, flips_at_most)
-
-
-def _p_value(pairs: Sequence[Pair], test: Test) -> float:
-    if test is Test.MCNEMAR:
-        flips = count_flips(pairs)
-        return (
-            float(binomtest(flips.won, flips.won + flips.lost).pvalue)
-            if flips.won + flips.lost
-            else 1.0
-        )
-    sums, _ = _by_task([(pair.first.task.task_id, float(pair.change)) for pair in pairs])
-    # The test needs at least two tasks and one change.
-    if len(sums) < 2 or not sums.any():
-        return 1.0
-    drawn = permutation_test(
-        (sums[:, 0],), np.sum, permutation_type="samples", n_resamples=PERMUTATIONS, rng=SEED
-    )
-    return float(drawn.pvalue)
-
-
-def _by_task(values: Sequence[tuple[str, float]]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sum and the count of the values of each task, as columns."""
-    rows = {task: row for row, task in enumerate(dict.fromkeys(task for task, _ in values))}
-    sums, counts = np.zeros((len(rows), 1)), np.zeros((len(rows), 1))
-    for task, value in values:
-        sums[rows[task]] += value
-        counts[rows[task]] += 1
-    return sums, counts
+def _by_task(changes: Iterable[tuple[Pair, float]]) -> dict[str, list[float]]:
+    by_task: dict[str, list[float]] = defaultdict(list)
+    for pair, change in changes:
+        by_task[pair.first.task.task_id].append(change)
+    return by_task
 
 
 def _by_group(
