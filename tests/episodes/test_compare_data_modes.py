@@ -128,7 +128,7 @@ def test_a_finished_comparison_is_printed_again_without_running(
 @pytest.mark.slow
 def test_an_interrupted_side_is_finished(compared: tuple[Path, Site, Result]) -> None:
     place, _, first = compared
-    cut_short(place / "out" / "offline", 1)
+    cut_short(place / "out" / "runs" / "offline", 1)
     again = printed(invoke(place, "--json"))
     assert [effect["pairs"] for effect in again["data_mode_effects"]] == [3, 3]
     assert again["data_mode_effects"][0]["success"] == [1.0, 0.0]
@@ -139,7 +139,12 @@ def test_finished_runs_of_two_data_modes_are_compared(
     compared: tuple[Path, Site, Result],
 ) -> None:
     place, _, _ = compared
-    words = [str(place / "out" / "offline"), str(place / "out" / "live"), "--by", "data-mode"]
+    words = [
+        str(place / "out" / "runs" / "offline"),
+        str(place / "out" / "runs" / "live"),
+        "--by",
+        "data-mode",
+    ]
     again = CliRunner().invoke(compare, [*words, "--json"], catch_exceptions=False)
     resumed = printed(invoke(place, "--json"))
     assert printed(again)["data_mode_effects"] == resumed["data_mode_effects"]

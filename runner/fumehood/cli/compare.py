@@ -14,7 +14,8 @@ from fumehood.cli.output import PATH, print_json, print_tables, report_extra, sa
 from fumehood.cli.progress import run_with_progress
 from fumehood.cli.reading import mark_of, read_run, unverified_option, verification_of
 from fumehood.core.errors import InputError
-from fumehood.orchestrator.config import read_yaml, run_config
+from fumehood.orchestrator.config import RunConfig, read_yaml, run_config
+from fumehood.orchestrator.experiment import Cell, Plan, run_plan
 from fumehood.orchestrator.rescore import rescore
 from fumehood.records.run_reader import RunReader
 from fumehood.report.statistics.infra import attempts_of
@@ -135,14 +136,17 @@ def _run_arms(
         missing = ", ".join(text for text in targets if not _split(text)[2])
         raise InputError(f"name one suite, or only run folders; not a run folder: {missing}")
     arms = dimension.arms(settings, options)
-    configs = {
-        arm: run_config({**settings, "suite": targets[0], **overrides})
-        for arm, overrides in arms.items()
-    }
-    return [
-        _target(run_with_progress(config, out / arm if arm else out, quiet=quiet))
-        for arm, config in configs.items()
-    ]
+    plan = Plan(
+        tuple(
+            Cell(name, run_config({**settings, "suite": targets[0], **overrides}))
+            for name, overrides in arms.items()
+        )
+    )
+
+    def run_cell(config: RunConfig, path: Path, _: str) -> RunReader:
+        return run_with_progress(config, path, quiet=quiet)
+
+    return [_target(run) for run in run_plan(plan, out, run_cell)]
 
 
 def _read(targets: Sequence[str], *, unverified: bool) -> list[Target]:

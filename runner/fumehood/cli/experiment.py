@@ -31,6 +31,7 @@ from fumehood.orchestrator.experiment import (
     Plan,
     frozen_plan,
     is_experiment,
+    levels_of,
     plan_of,
     read_experiment,
     run_plan,
@@ -252,7 +253,7 @@ def _detectable(setups: Mapping[str, RunSetup]) -> list[tuple[_Comparison, float
     """Return the detectable difference of each factor in each suite."""
     by_suite: dict[str, list[RunSetup]] = defaultdict(list)
     for setup in setups.values():
-        by_suite[setup.config.levels["suite"]].append(setup)
+        by_suite[levels_of(setup.config)["suite"]].append(setup)
     detectable = []
     for suite, own in by_suite.items():
         levels = {factor: _level_count(own, factor) for factor in FACTORS[1:]}
@@ -269,7 +270,7 @@ def _detectable(setups: Mapping[str, RunSetup]) -> list[tuple[_Comparison, float
 def _level_count(setups: Iterable[RunSetup], factor: str) -> int:
     if factor == "agent":
         return len({agent.label for setup in setups for agent in setup.participants.agents})
-    levels = {setup.config.levels[factor] for setup in setups}
+    levels = {levels_of(setup.config)[factor] for setup in setups}
     return max(1, len(levels - {""}))
 
 

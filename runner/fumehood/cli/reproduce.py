@@ -14,7 +14,8 @@ from fumehood.benchmarks.shared.manifest import Manifest, read_manifest
 from fumehood.benchmarks.toolmisuse.tasks import SHA256_BY_PUBLISHED_PATH, task_files
 from fumehood.cli.output import PATH, print_json, print_tables, report_extra, say
 from fumehood.cli.progress import run_with_progress
-from fumehood.orchestrator.config import run_config
+from fumehood.orchestrator.config import RunConfig, run_config
+from fumehood.orchestrator.experiment import Cell, Plan, run_plan
 from fumehood.orchestrator.rescore import rescore
 from fumehood.records.run_reader import RunReader
 from fumehood.scorers.registry import score_evidence
@@ -73,7 +74,12 @@ def reproduce(
         "concurrency": concurrency,
         "service_workers": service_workers,
     }
-    folder = run_with_progress(run_config(settings), folder_path / "run", quiet=as_json)
+    plan = Plan((Cell("test", run_config(settings)),))
+
+    def run_cell(config: RunConfig, path: Path, _: str) -> RunReader:
+        return run_with_progress(config, path, quiet=as_json)
+
+    (folder,) = run_plan(plan, folder_path / "experiment", run_cell)
     findings = _find(folder)
     data_source = data_of(tasks, SPLIT, len(folder.suite().cases))
     written = write_reproduction(findings, data_source, str(folder.path), folder_path)
@@ -103,11 +109,11 @@ def _print(findings: Findings, data: Data, written: list[Path], *, as_json: bool
         }
         print_json(result)
         return
-    print_tables(*reading_tables(findings))
-    say("")
     say("Before comparing:")
     for statement in statements(data):
         say(f"* {statement}")
+    say("")
+    print_tables(*reading_tables(findings))
     say("")
     say(str(written[0]))
 

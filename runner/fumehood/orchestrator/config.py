@@ -475,6 +475,9 @@ class RunConfig(_Strict):
         default_factory=dict,
         description="Name of the run's level of each factor of an experiment, for tables.",
     )
+    plan: str | None = Field(
+        None, description="Digest of the plan of the experiment that the run belongs to."
+    )
 
     def plan_settings(self) -> dict[str, Any]:
         """Return all settings but those of the execution."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal
@@ -52,10 +53,11 @@ PLAN_FILE = "experiment.json"
 RUNS = "runs"
 OWN = "own"
 """Name of the budget level that leaves the budgets of the tasks unchanged."""
-_OF_A_CELL = ("levels", "agents", "tasks", "trials", "seed", "model", "data_mode", "budget")
-"""Settings that a run and its cell have in common; the others depend on the machine."""
-VARIED = frozenset({"suite", "tasks", "agents", "model", "data_mode", "faults", "budget", "levels"})
-"""Settings of a run that the factors of an experiment decide."""
+DECIDED = frozenset(
+    {"suite", "tasks", "agents", "model", "data_mode", "faults", "budget", "trials", "seed"}
+    | {"levels", "plan"}
+)
+"""Settings of a run that other keys of an experiment decide."""
 
 
 class _Strict(BaseModel):
@@ -138,7 +140,7 @@ class ExperimentConfig(BaseModel):
     @classmethod
     def _fixed(cls, settings: dict[str, JsonValue]) -> dict[str, JsonValue]:
         for name in settings:
-            if name in VARIED | {"trials", "seed"}:
+            if name in DECIDED:
                 raise ValueError(f"{name!r} is not a setting here: move it out of `run`")
         return settings
 
@@ -161,15 +163,34 @@ class Cell:
 
     @property
     def levels(self) -> Mapping[str, str]:
-        """Names of its levels, by factor."""
-        return self.config.levels
+        """Its level of each factor, as the experiment or the settings name it."""
+        return levels_of(self.config)
+
+
+def levels_of(config: RunConfig) -> dict[str, str]:
+    """Return the level of a run in each factor, as the experiment or the settings name it."""
+    faults, budget = config.faults or NONE, config.budget
+    return {
+        "suite": config.suite,
+        "model": config.model or "",
+        "data_mode": config.data_mode,
+        "faults": NONE if faults == NONE else Path(faults).stem,
+        "budget": OWN if budget is None else _name_of("", budget.changes()),
+        **config.levels,
+    }
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The runs of an experiment."""
+    """The runs of an experiment. `compare` and `reproduce` also create such plans."""
 
     cells: tuple[Cell, ...]
+
+    @property
+    def digest(self) -> str:
+        """Hash of the names and settings of all runs, apart from those of the execution."""
+        text = json.dumps(_fixed_parts(self), sort_keys=True, separators=(",", ":"))
+        return sha256(text.encode()).hexdigest()
 
     def to_json(self) -> JsonObject:
         """Return the plan as it is frozen."""
@@ -256,15 +277,19 @@ def run_plan(plan: Plan, folder: Path, run_cell: RunCell) -> Iterator[RunReader]
         InfraError: services do not start.
         Stopped: a signal was received; the same call continues.
     """
+    setups = {cell.name: RunSetup.create(cell.config) for cell in plan.cells}
+    # The frozen plan has absolute paths, as its runs have.
+    plan = Plan(tuple(Cell(name, setup.config) for name, setup in setups.items()))
     make_private_folder(folder)
     with one_writer(folder):
         # The models of all runs are asked before the first one.
-        new = (cell for cell in plan.cells if not (folder / RUNS / cell.name).exists())
-        probe_models([RunSetup.create(cell.config).probed() for cell in new])
+        new = (name for name in setups if not (folder / RUNS / name).exists())
+        probe_models([setups[name].probed() for name in new])
         _freeze(plan, folder)
         for number, cell in enumerate(plan.cells, 1):
             title = f"run {number} of {len(plan.cells)}: {cell.name}"
-            yield run_cell(cell.config, folder / RUNS / cell.name, title)
+            config = cell.config.model_copy(update={"plan": plan.digest})
+            yield run_cell(config, folder / RUNS / cell.name, title)
 
 
 def is_experiment(folder: Path) -> bool:
@@ -281,7 +306,8 @@ def runs_in(folder: Path) -> list[Path]:
     """
     if not is_experiment(folder):
         return [folder]
-    cells = {cell.name: cell for cell in frozen_plan(folder).cells}
+    plan = frozen_plan(folder)
+    cells = {cell.name: cell for cell in plan.cells}
     runs = folder / RUNS
     names = {path.name for path in runs.iterdir()} if runs.is_dir() else set[str]()
     for name in sorted(names):
@@ -289,17 +315,17 @@ def runs_in(folder: Path) -> list[Path]:
             raise InputError(
                 f"{runs / name}: is not in the plan {folder / PLAN_FILE}: move it away"
             )
-        _require_planned(runs / name, cells[name])
+        _require_planned(runs / name, cells[name], plan.digest)
     return [runs / name for name in cells]
 
 
-def _require_planned(path: Path, cell: Cell) -> None:
+def _require_planned(path: Path, cell: Cell, digest: str) -> None:
     try:
-        config = json.loads(read_plain(path / "run.json"))["config"]
-        own = run_config(config)
+        own = run_config(json.loads(read_plain(path / "run.json"))["config"]).plan_settings()
     except (OSError, ValueError, KeyError, TypeError, RecursionError, InputError):
         return  # The reader of the run states what is wrong.
-    different = [name for name in _OF_A_CELL if getattr(own, name) != getattr(cell.config, name)]
+    planned = {**cell.config.plan_settings(), "plan": digest}
+    different = [name for name, value in planned.items() if own[name] != value]
     if different or path.is_symlink():
         why = f"differs in: {', '.join(different)}" if different else "is a link"
         raise InputError(f"{path}: is not the run that the plan names; it {why}")
@@ -326,8 +352,19 @@ def _freeze(plan: Plan, folder: Path) -> None:
         if any(folder.iterdir()):
             raise InputError(f"{folder} is not empty: choose another --out")
         write_whole(folder / PLAN_FILE, json.dumps(plan.to_json(), indent=2) + "\n")
-    elif _fixed_parts(frozen_plan(folder)) != _fixed_parts(plan):
-        raise InputError(f"{folder} holds an experiment with another plan: choose another --out")
+    elif different := _differences(frozen_plan(folder), plan):
+        raise InputError(
+            f"{folder} holds an experiment with another plan ({', '.join(different)}): "
+            "choose another --out"
+        )
+
+
+def _differences(first: Plan, second: Plan) -> list[str]:
+    """Return the settings in which the runs of two plans differ."""
+    if [cell.name for cell in first.cells] != [cell.name for cell in second.cells]:
+        return ["levels"]
+    configs = zip(_fixed_parts(first), _fixed_parts(second), strict=True)
+    return sorted({name for (_, a), (_, b) in configs for name in a if a[name] != b[name]})
 
 
 def _fixed_parts(plan: Plan) -> list[Any]:
@@ -370,14 +407,12 @@ def _cell(
     faults: FaultLevel,
     budget: BudgetLevel | None,
 ) -> Cell:
-    levels = {
-        "suite": suite.label or suite.suite,
-        "model": ""
-        if model is None
-        else model.label or _name_of(model.model, model.parameters.changed()),
-        "data_mode": mode.label or mode.data_mode,
-        "faults": faults.label or (NONE if faults.file == NONE else Path(faults.file).stem),
-        "budget": OWN if budget is None else budget.label or _name_of("", budget.changes()),
+    labels = {
+        "suite": suite.label,
+        "model": None if model is None else model.name,
+        "data_mode": mode.label,
+        "faults": faults.label,
+        "budget": None if budget is None else budget.label,
     }
     settings: dict[str, Any] = {
         **experiment.run,
@@ -389,7 +424,7 @@ def _cell(
         "budget": None if budget is None else BudgetChange(**budget.model_dump(exclude={"label"})),
         "trials": experiment.trials,
         "seed": experiment.seed,
-        "levels": levels,
+        "levels": {factor: label for factor, label in labels.items() if label},
         **mode.model_dump(exclude={"label"}, exclude_none=True),
     }
     if model is not None and (parameters := model.parameters.changed()):
@@ -405,8 +440,11 @@ def _cell(
         "faults": len(experiment.faults),
         "budget": len(experiment.budgets),
     }
+    config = run_config(settings)
+    levels = levels_of(config)
     parts = [file_name(name) for factor, name in levels.items() if name and counts[factor] > 1]
-    return Cell("--".join(parts), run_config(settings))
+    # Tables name the levels as the file does.
+    return Cell("--".join(parts), config.model_copy(update={"levels": levels}))
 
 
 def _name_of(name: str, settings: Mapping[str, Any]) -> str:

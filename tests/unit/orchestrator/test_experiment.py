@@ -146,6 +146,7 @@ def test_the_plan_is_frozen_before_the_first_run_and_another_plan_is_refused(
 
     def run_cell(config: RunConfig, path: Path, title: str) -> RunReader:
         assert frozen_plan(folder) == first
+        assert config.plan == first.digest
         started.append(path)
         raise InputError(title)
 
@@ -172,6 +173,12 @@ def test_a_damaged_plan_is_named(tmp_path: Path, content: str) -> None:
         frozen_plan(tmp_path)
 
 
+def test_the_digest_of_a_plan_does_not_depend_on_settings_of_the_execution() -> None:
+    faster = plan(run={"engine": "process", "concurrency": 9})
+    assert faster.digest == plan().digest
+    assert plan(run={"engine": "inline", "wall_time_s": 9}).digest != plan().digest
+
+
 def test_a_frozen_plan_is_the_plan() -> None:
     own = plan(**{**FULL, "models": ["m1", "m2"]})
     assert Plan.from_json(json.loads(json.dumps(own.to_json()))) == own
@@ -182,14 +189,23 @@ def test_a_run_that_is_not_that_of_its_cell_is_refused(tmp_path: Path) -> None:
     first, second = planned.cells
     for cell in planned.cells:
         (folder / "runs" / cell.name).mkdir(parents=True)
-        config = {"config": cell.config.model_dump(mode="json")}
+        own = cell.config.model_copy(update={"plan": planned.digest})
+        config = {"config": own.model_dump(mode="json")}
         (folder / "runs" / cell.name / "run.json").write_text(json.dumps(config))
     (folder / "experiment.json").write_text(json.dumps(planned.to_json()))
     assert runs_in(folder) == [folder / "runs" / cell.name for cell in planned.cells]
     own = (folder / "runs" / first.name / "run.json").read_text()
+    other = (folder / "runs" / second.name / "run.json").read_text()
     (folder / "runs" / second.name / "run.json").write_text(own)
-    with pytest.raises(InputError, match=r"not the run that the plan names.*levels, budget"):
+    with pytest.raises(InputError, match=r"not the run that the plan names.*budget, levels"):
         runs_in(folder)
+    (folder / "runs" / second.name / "run.json").write_text(other)
+    changed = json.loads(own)
+    for setting, value in {"plan": "0" * 64, "wall_time_s": 9.0, "faults": "storm.yaml"}.items():
+        config = {**changed["config"], setting: value}
+        (folder / "runs" / first.name / "run.json").write_text(json.dumps({"config": config}))
+        with pytest.raises(InputError, match=f"it differs in: {setting}$"):
+            runs_in(folder)
     shorter = Plan((first,))
     (folder / "experiment.json").write_text(json.dumps(shorter.to_json()))
     with pytest.raises(InputError, match=f"{second.name}: is not in the plan"):

@@ -34,7 +34,10 @@ def _rows(path: Path) -> list[dict[str, str]]:
 
 def test_every_number_of_both_tables_equals_the_output_of_score(out: Path) -> None:
     scored = CliRunner().invoke(
-        score, [str(out / "run"), "--json"], catch_exceptions=False, standalone_mode=False
+        score,
+        [str(out / "experiment" / "runs" / "test"), "--json"],
+        catch_exceptions=False,
+        standalone_mode=False,
     )
     agents = {agent["agent"]: agent for agent in json.loads(scored.stdout)["agents"]}
     rows = [*_rows(out / "table_1.csv"), *_rows(out / "table_2.csv")]
@@ -77,11 +80,11 @@ def test_the_page_states_that_generated_tasks_are_not_those_of_the_paper(out: Pa
 
 
 def test_a_second_reproduction_repeats_no_episode(out: Path) -> None:
-    before = (out / "run" / "episodes.jsonl").read_bytes()
+    before = (out / "experiment" / "runs" / "test" / "episodes.jsonl").read_bytes()
     arguments = ["toolmisuse", "--profile", "default", "--out", str(out), "--json"]
     done = CliRunner().invoke(reproduce, arguments, catch_exceptions=False)
     assert done.exit_code == 0
-    assert (out / "run" / "episodes.jsonl").read_bytes() == before
+    assert (out / "experiment" / "runs" / "test" / "episodes.jsonl").read_bytes() == before
     assert json.loads(done.stdout)["page"].endswith("reproduction.md")
 
 

@@ -40,7 +40,7 @@ class ByAgent:
         """Return one run of all agents."""
         if len(options.agents) < 2:
             raise InputError("name at least two agents to compare: --agent A --agent B")
-        return {"": {"agents": list(options.agents)}}
+        return {"agents": {"agents": list(options.agents)}}
 
     def compare(self, targets: Sequence[Target], options: CompareOptions) -> Compared:
         """Compare agents of one or two runs."""

@@ -35,7 +35,7 @@ class ByScaffold:
         self, settings: Mapping[str, Any], options: CompareOptions
     ) -> Mapping[str, Mapping[str, Any]]:
         """Return one run of all scaffolds."""
-        return {"": {"agents": _names(options)}}
+        return {"scaffolds": {"agents": _names(options)}}
 
     def compare(self, targets: Sequence[Target], options: CompareOptions) -> Compared:
         """Compare the scaffolds that the runs hold."""

@@ -50,9 +50,7 @@ class Dimension(Protocol):
     def arms(
         self, settings: Mapping[str, Any], options: CompareOptions
     ) -> Mapping[str, Mapping[str, Any]]:
-        """Return the runs to make: folder name → settings that override those of the configuration.
-
-        An empty name is the output folder itself.
+        """Return the runs to make: name → settings that override those of the configuration.
 
         Raises:
             InputError: an option or setting is missing.
