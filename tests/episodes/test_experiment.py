@@ -36,48 +36,91 @@ __all__ = ["browser", "context", "watched"]
 SUITES = {
     "sample": "sample",
     "bfcl": "bfcl:multi_turn_base",
-    "agentdojo": "agentdojo:banking:attack=direct",
+    "agentdojo": "agentdojo",
 }
+TASKS = {
+    "sample": ("crud_close_relocation", "crud_one_up_one_out", "retrieval_ice_load"),
+    "bfcl": ("multi_turn_base_3", "multi_turn_base_4", "multi_turn_base_7"),
+    "agentdojo": ("banking.user_task_1", "banking.user_task_2", "slack.user_task_0"),
+}
+DOMAINS = {"banking", "slack"}
 MODELS, SCAFFOLDS = ("small", "large"), ("react", "react_text", "code")
 FAULTS, BUDGETS = ("none", "storm"), ("own", "tight")
-TASKS, TRIALS = 1, 2
+TRIALS = 2
 USAGE = (50, 10)
 TOKENS = 200_000
 PATIENCE_S = 3600
 STORM = {
     "format": "fumehood.faults/1",
-    "faults": [{"family": "timeout", "trigger": {"on_nth_call": 1}}],
+    "faults": [{"family": "timeout", "trigger": {"prob": 0.2}}],
 }
 
 
 class ScriptedExperts:
-    """Models that play the oracle: ``large`` on every task, ``small`` on every fifth one."""
+    """Models that play the oracle of each task: ``large`` of most, ``small`` of every fourth one.
+
+    With ``react_text``, ``large`` loses every second task, and with ``code`` every third one.
+    """
 
     def __init__(self, cases: Sequence[Case]) -> None:
-        self._cases = list(enumerate(cases))
+        self._parts = [
+            (number, instruction, moves)
+            for number, case in enumerate(cases)
+            for instruction, moves in turns_of(case)
+        ]
 
     def __call__(self, asked: AskedOfModel) -> ScriptedReply:
-        request = asked.request
-        messages = request["messages"]
-        text = "\n".join(str(message.get("content")) for message in messages)
-        instructions = ((at, case, case.task.seats[0].instruction) for at, case in self._cases)
-        matching = [(at, case) for at, case, instruction in instructions if instruction in text]
-        if not matching:  # The probe before a run.
+        messages = asked.request["messages"]
+        last = None
+        for at, message in enumerate(messages):
+            if message["role"] == "user":
+                text = str(message.get("content"))
+                own = [part for part in self._parts if part[1] in text]
+                # The longest instruction: another one may be a part of it.
+                last = (at, *max(own, key=lambda part: len(part[1]))) if own else last
+        if last is None:  # The probe before a run.
             return ScriptedReply(text="ready", usage=USAGE)
-        number, case = matching[0]
-        turn = sum(message["role"] == "assistant" for message in messages)
-        moves = case.gold.oracle or ()
-        is_lost = request["model"] == "small" and number % 5 != 0
-        if is_lost or turn >= len(moves) or "tool_name" not in moves[turn]:
-            said = moves[turn].get("submit") if not is_lost and turn < len(moves) else None
-            return ScriptedReply(text=str(said or "I do not know."), usage=USAGE)
-        name, arguments = str(moves[turn]["tool_name"]), dict(moves[turn]["args"])
-        if "Action:" in text:
-            return ScriptedReply(text="Answer: I do not know.", usage=USAGE)
-        if "writing Python" in text:
-            code = f"try:\n    call({name!r}, **{arguments!r})\nexcept ToolFailed as error:\n"
-            return ScriptedReply(text=f"```python\n{code}    print(error)\n```", usage=USAGE)
-        return ScriptedReply(tools=(ToolUse(name, arguments),), usage=USAGE)
+        at, number, _, moves = last
+        done = sum(message["role"] == "assistant" for message in messages[at:])
+        scaffold = scaffold_of(str(messages[0].get("content")))
+        every = 4 if asked.request["model"] == "small" else 1
+        is_lost = number % every != 0 or (number + 1) % LOST_BY.get(scaffold, 10**6) == 0
+        move = moves[done] if done < len(moves) and not is_lost else {"submit": "I do not know."}
+        return written_for(scaffold, move)
+
+
+LOST_BY = {"react_text": 2, "code": 3}
+
+
+def turns_of(case: Case) -> Iterator[tuple[str, Sequence[Mapping[str, Any]]]]:
+    """Yield each message of the user, with the moves of the oracle that answer it."""
+    (seat, *_), moves = case.task.seats, list(case.gold.oracle or ())
+    for instruction in (seat.instruction, *(turn.instruction for turn in seat.further_turns)):
+        end = next((at for at, move in enumerate(moves) if "submit" in move), len(moves))
+        yield instruction, moves[: end + 1]
+        moves = moves[end + 1 :]
+
+
+def scaffold_of(prompt: str) -> str:
+    if "Action:" in prompt:
+        return "react_text"
+    return "code" if "writing Python" in prompt else "react"
+
+
+def written_for(scaffold: str, move: Mapping[str, Any]) -> ScriptedReply:
+    """Return a move in the form that a scaffold reads."""
+    if "tool_name" not in move:
+        text = str(move.get("submit") or "Done.")
+        return ScriptedReply(
+            text=f"Answer: {text}" if scaffold == "react_text" else text, usage=USAGE
+        )
+    name, arguments = str(move["tool_name"]), dict(move["args"])
+    if scaffold == "react_text":
+        return ScriptedReply(text=f"Action: {name}\nInput: {json.dumps(arguments)}", usage=USAGE)
+    if scaffold == "code":
+        code = f"try:\n    call({name!r}, **{arguments!r})\nexcept ToolFailed as error:\n"
+        return ScriptedReply(text=f"```python\n{code}    print(error)\n```", usage=USAGE)
+    return ScriptedReply(tools=(ToolUse(name, arguments),), usage=USAGE)
 
 
 def experiment_file(
@@ -141,20 +184,28 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         reason = f"{', '.join(missing)} not installed: scripts/setup-benchmarks"
         pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
     parent = tmp_path_factory.mktemp("an experiment")
-    cases = [case for name in SUITES.values() for case in load_suite(name).cases[:TASKS]]
+    cases = [
+        case
+        for label, suite in SUITES.items()
+        for case in load_suite(suite).cases
+        if case.task.task_id in TASKS[label]
+    ]
+    assert len(cases) == sum(map(len, TASKS.values()))
     with ScriptedModels(ScriptedExperts(cases)) as provider:
         file = experiment_file(
             parent,
             provider,
-            suites=[{"suite": suite, "label": label} for label, suite in SUITES.items()],
+            suites=[
+                {"suite": suite, "label": label, "tasks": {"names": list(TASKS[label])}}
+                for label, suite in SUITES.items()
+            ],
             agents=list(SCAFFOLDS),
             faults=["none", str(parent / "storm.yaml")],
-            budgets=["own", {"label": "tight", "calls": 2}],
+            budgets=["own", {"label": "tight", "calls": 3}],
             trials=TRIALS,
-            tasks={"limit": TASKS},
         )
         size = fumehood_json("experiment", str(file), "--dry-run", "--json")
-        planned = len(MODELS) * len(SCAFFOLDS) * len(SUITES) * 2 * 2 * TASKS * TRIALS
+        planned = len(MODELS) * len(SCAFFOLDS) * len(cases) * 2 * 2 * TRIALS
         assert size["episodes"] == planned
         assert size["tokens"] == planned * TOKENS
         assert size["microusd"] == planned * TOKENS * 2
@@ -162,7 +213,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         words = ("experiment", str(file), "--out", str(out))
         kill_after(words, out, 10)
         plan = (out / "experiment.json").read_bytes()
-        kill_after(words, out, 30)
+        kill_after(words, out, 100)
         command = [sys.executable, "-m", "fumehood", "resume", str(out)]
         subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE_S)
         assert (out / "experiment.json").read_bytes() == plan
@@ -184,7 +235,10 @@ def test_every_cell_has_its_episodes_once(folder: Path) -> None:
         for row in episodes
     )
     expected = product(SUITES, MODELS, SCAFFOLDS, FAULTS, BUDGETS)
-    assert cells == dict.fromkeys(expected, TASKS * TRIALS)
+    assert cells == {cell: len(TASKS[cell[0]]) * TRIALS for cell in expected}
+    names = Counter((row["suite"], row["task"]) for row in episodes)
+    each = len(MODELS) * len(SCAFFOLDS) * len(FAULTS) * len(BUDGETS) * TRIALS
+    assert names == {(suite, task): each for suite, own in TASKS.items() for task in own}
     assert all(row["success"] is not None for row in episodes)
     for run in (folder / "runs").iterdir():
         assert verify(run).damage == ()
@@ -241,7 +295,7 @@ def test_effects_are_those_of_an_independent_computation(folder: Path) -> None:
     }
     expected |= {(a, b): 4 * further[a] * further[b] for a, b in combinations(further, 2)}
     assert kinds == expected
-    changed = 0
+    different = Counter[tuple[str, str, str | None]]()
     for row in effects:
         suites = set(SUITES) if row["suite"] == "all suites" else {row["suite"]}
         one = COLUMN[row["factor"]]
@@ -255,8 +309,14 @@ def test_effects_are_those_of_an_independent_computation(folder: Path) -> None:
                 for second, weight in ((row["level_2"], 1), (row["baseline_2"], -1))
             ]
         assert row["difference"] == pytest.approx(independent_effect(episodes, suites, signs))
-        changed += row["difference"] != 0
-    assert changed > 5
+        different[row["suite"], row["factor"], row["factor_2"]] += row["difference"] != 0
+    for suite, factor in product(SUITES, ("model", "agent")):
+        assert different[suite, factor, None], (suite, factor)
+    for factor in ("faults", "budget"):
+        assert sum(different[suite, factor, None] for suite in SUITES), factor
+    assert sum(count for (*_, second), count in different.items() if second) > 10
+    solved = Counter((row["suite"], row["model"]) for row in episodes if row["success"])
+    assert all(solved[suite, "large"] > solved[suite, "small"] > 0 for suite in SUITES)
 
 
 @pytest.mark.slow
@@ -275,6 +335,7 @@ def test_conditions_are_the_means_of_their_episodes(folder: Path) -> None:
         {key: fmean(values) for key, values in groups.items()}
     )
     assert {row["scaffold"] for row in found.values()} == set(SCAFFOLDS)
+    assert {key[-1] for key in found if key[0] == "agentdojo"} == {"all", *DOMAINS}
 
 
 @pytest.mark.slow
@@ -286,7 +347,8 @@ def test_the_page_shows_models_by_suite_and_domain(watched: Watched, folder: Pat
     expected = [f"{model} · {scaffold}" for model, scaffold in product(MODELS, SCAFFOLDS)]
     assert headers.all_inner_texts()[2:] == expected
     names = section.locator("table").first.locator("tbody tr").all_inner_texts()
-    for suite in (*SUITES, "mean over suites", "rank"):
+    domains = [f"agentdojo\t{domain}" for domain in ("all", *sorted(DOMAINS))]
+    for suite in (*SUITES, *domains, "mean over suites", "rank"):
         assert any(row.startswith(suite) for row in names)
     assert watched.complaints == []
 
@@ -310,12 +372,12 @@ def test_a_planted_effect_is_found(tmp_path: Path) -> None:
         result = fumehood_json("experiment", str(file), "--out", str(tmp_path / "out"), "--json")
         (effect,) = result["effects"]
         estimate = fumehood_json("experiment", str(file), "--estimate", "2", "--json")["estimate"]
-    # `small` solves two of ten tasks, and `large` all of them.
+    # `small` solves three of ten tasks, and `large` all of them.
     assert (effect["baseline"], effect["level"], effect["pairs"]) == ("small", "large", 10)
-    assert effect["difference"] == pytest.approx(0.8)
-    assert effect["low"] < 0.8 < effect["high"]
-    assert effect["test"] == "McNemar, exact"
-    assert effect["p_holm"] == pytest.approx(2 * 0.5**8)
+    assert effect["difference"] == pytest.approx(0.7)
+    assert effect["low"] < 0.7 < effect["high"]
+    assert effect["test"] == "McNemar"
+    assert effect["p_holm"] == pytest.approx(0.0082, abs=1e-4)  # 7 of 7 flips.
     assert {name: used["played"] for name, used in estimate.items()} == {
         "sample--small": 2,
         "sample--large": 2,
