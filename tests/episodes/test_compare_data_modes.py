@@ -74,7 +74,7 @@ def test_the_result_has_the_effect_of_the_data_mode_and_of_the_agent(
     assert (of_searcher["first"], of_searcher["second"]) == ("offline", "live")
     assert (of_searcher["success"], of_searcher["difference"]) == ([1.0, 0.0], -1.0)
     assert (of_searcher["lost"], of_searcher["won"], of_searcher["pairs"]) == (3, 0, 3)
-    assert of_searcher["p_value"] == pytest.approx(0.25)
+    assert of_searcher["p_value"] == pytest.approx(0.0833, abs=1e-4)
     assert of_idle["success"] == [0.0, 0.0]
     assert of_idle["interval"][0] < 0 < of_idle["interval"][1]
     offline, live = result["agent_effects"]
