@@ -189,8 +189,8 @@ def test_a_run_that_is_not_that_of_its_cell_is_refused(tmp_path: Path) -> None:
     first, second = planned.cells
     for cell in planned.cells:
         (folder / "runs" / cell.name).mkdir(parents=True)
-        own = cell.config.model_copy(update={"plan": planned.digest})
-        config = {"config": own.model_dump(mode="json")}
+        stated = cell.config.model_copy(update={"plan": planned.digest})
+        config = {"config": stated.model_dump(mode="json")}
         (folder / "runs" / cell.name / "run.json").write_text(json.dumps(config))
     (folder / "experiment.json").write_text(json.dumps(planned.to_json()))
     assert runs_in(folder) == [folder / "runs" / cell.name for cell in planned.cells]
@@ -200,10 +200,10 @@ def test_a_run_that_is_not_that_of_its_cell_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"not the run that the plan names.*budget, levels"):
         runs_in(folder)
     (folder / "runs" / second.name / "run.json").write_text(other)
-    changed = json.loads(own)
-    for setting, value in {"plan": "0" * 64, "wall_time_s": 9.0, "faults": "storm.yaml"}.items():
-        config = {**changed["config"], setting: value}
-        (folder / "runs" / first.name / "run.json").write_text(json.dumps({"config": config}))
+    other_settings: dict[str, Any] = {"plan": "0" * 64, "wall_time_s": 9.0, "faults": "storm.yaml"}
+    for setting, value in other_settings.items():
+        config = {"config": {**json.loads(own)["config"], setting: value}}
+        (folder / "runs" / first.name / "run.json").write_text(json.dumps(config))
         with pytest.raises(InputError, match=f"it differs in: {setting}$"):
             runs_in(folder)
     shorter = Plan((first,))
