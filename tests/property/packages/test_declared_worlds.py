@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from copy import deepcopy
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
+from fumehood.benchmarks.native.declared import DeclaredWorld, mistakes_of
+from fumehood.benchmarks.native.suite_file import STARTER
+from fumehood.benchmarks.shared.reading import read_records
 from fumehood.core.json_values import canonical_json, digest_json
 from fumehood.core.tools import Failure, FailureKind, ToolCall, Value
 from fumehood.worlds.declared import CODES, Declared
@@ -16,6 +22,38 @@ from tests.property.packages.values import VALUES, bounded
 
 def world(state: dict[str, Any]) -> Declared:
     return Declared({**state, "toolset": {"tools": TOOLS}})
+
+
+(STARTER_FILE,) = read_records(STARTER)
+STARTER_WORLD: Any = STARTER_FILE.value["world"]
+
+
+def places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield every container in a JSON value with each of its keys or positions."""
+    if isinstance(value, dict | list):
+        for key in [*value] if isinstance(value, dict) else range(len(value)):
+            yield value, key
+            yield from places(value[key])
+
+
+@bounded
+@given(data=st.data())
+def test_a_changed_declaration_is_refused_or_answers_calls(data: st.DataObject) -> None:
+    declaration = deepcopy(STARTER_WORLD)
+    for _ in range(data.draw(st.integers(1, 2))):
+        container, key = data.draw(st.sampled_from([*places(declaration)]))
+        container[key] = data.draw(VALUES | st.sampled_from(["$bed", "plants", {"$count": "log"}]))
+    try:
+        valid = DeclaredWorld.model_validate(declaration)
+    except ValidationError:
+        return
+    if list(mistakes_of(valid)) or valid.python is not None:
+        return
+    declared = Declared({**valid.state, "toolset": valid.toolset()})
+    for spec in declared.list_tools():
+        for number in (1, 10**9):
+            arguments: dict[str, Any] = {"plant_id": "p1", "litres": number, "packets": number}
+            assert isinstance(declared.call(ToolCall(spec.name, arguments)), Value | Failure)
 
 
 MONEY = st.integers(0, 10**9) | st.integers(0, 10**6).map(lambda cents: cents / 100)

@@ -33,6 +33,13 @@ def test_the_starter_fits_the_published_schema() -> None:
     jsonschema_rs.validate(suite_schema(), document.value)
 
 
+def test_an_argument_may_have_the_name_of_an_operation(tmp_path: Path) -> None:
+    text = TEXT.replace("packets", "count").replace("{$multiply: [$count, 3]}", "{$count: orders}")
+    with pytest.raises(InputError, match="euros"):
+        load_suite(str(write(tmp_path, text.replace("$count: orders", "$coun: orders"))))
+    load_suite(str(write(tmp_path, text)))
+
+
 def test_tasks_share_the_world_and_patch_its_state(tmp_path: Path) -> None:
     cases = load_suite(str(write(tmp_path, TEXT))).cases
     assert [case.task.task_id for case in cases] == ["water-the-fern", "order-basil", "empty-tank"]

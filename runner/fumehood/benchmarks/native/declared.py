@@ -198,7 +198,7 @@ def _schema_errors(schema: Any, here: Location) -> Iterator[FieldError]:
     for name, inner in properties.items():
         yield from _schema_errors(inner, (*here, "properties", name))
     for name in required if isinstance(required := schema.get("required"), list) else ():
-        if name not in properties:
+        if not isinstance(name, str) or name not in properties:
             hint = nearest(str(name), list(properties)) if properties else "there are none"
             yield FieldError((*here, "required"), f"{name!r} is not in properties; {hint}")
     for key in ("items", "additionalProperties"):
@@ -304,7 +304,7 @@ class _References:
             if not operations:
                 for key, item in template.items():
                     yield from self._template(item, (*here, key))
-            elif operations[0][1:] in self._names:
+            elif operations[0] not in OPERATIONS and operations[0][1:] in self._names:
                 reason = "a key cannot be an argument; use the rule set"
                 yield FieldError((*here, operations[0]), reason)
             elif len(template) > 1:
