@@ -3,6 +3,8 @@
 import json
 import os
 import sys
+from collections import deque
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -62,7 +64,7 @@ def verdict_of(question: dict[str, Any]) -> str:
         history,
     )
     messages, stopped = [*history], solo
-    for number, move in enumerate(question["moves"]):
+    for number, move in enumerate(question["moves"] if solo else _in_turns(question["moves"])):
         by_user = move.get("seat") == "user"
         kind, role = (UserMessage, "user") if by_user else (AssistantMessage, "assistant")
         if "submit" in move:
@@ -87,6 +89,19 @@ def verdict_of(question: dict[str, Any]) -> str:
     if reward == 1 and RewardType.NL_ASSERTION in basis and task.evaluation_criteria.nl_assertions:
         return "ungraded"
     return digits(reward == 1)
+
+
+def _in_turns(moves: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the moves in the order of the turns: a text passes the turn to the other seat."""
+    left = {
+        by_user: deque(move for move in moves if (move.get("seat") == "user") == by_user)
+        for by_user in (True, False)
+    }
+    turn = True
+    while left[turn]:
+        move = left[turn].popleft()
+        yield move
+        turn ^= "submit" in move
 
 
 if __name__ == "__main__":
