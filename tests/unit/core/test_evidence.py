@@ -42,6 +42,13 @@ def test_a_call_has_its_arguments_before_and_after_the_faults() -> None:
     }
 
 
+def test_a_call_states_how_many_model_requests_of_its_seat_precede_it() -> None:
+    request = {"kind": "model_call", "seat": "agent"}
+    of_other = {"kind": "model_call", "seat": "user"}
+    events: list[dict[str, Any]] = [CALL, request, CALL, CALL, of_other, request, CALL, CLOSED]
+    assert [call.model_calls_before for call in read_evidence(events).calls] == [0, 1, 1, 2]
+
+
 def test_ends_refusals_and_the_last_state_are_kept() -> None:
     ended = {"kind": "seat_ended", "seat": "agent", "end": {"outcome": "finished", "answer": "x"}}
     refused = {"kind": "refused", "seat": "agent", "refusal": "too_deep", "limit": 1, "actual": 2}
