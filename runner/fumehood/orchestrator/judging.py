@@ -7,7 +7,7 @@ If the task's texts must not be stored in plain text, the stored exchanges are e
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,7 @@ from fumehood.gateway.settings import Price
 from fumehood.orchestrator.config import JudgingConfig, RunConfig
 from fumehood.orchestrator.models import gateway_settings
 from fumehood.records.cassette import Cassette
+from fumehood.records.redaction import Redaction
 from fumehood.scorers.judges.prompt import Prompt, prompt_of, read_answer
 from fumehood.scorers.judges.question import Ask, Opinion, Question, majority, no_judge
 from fumehood.scorers.judges.registry import JUDGES, Judge
@@ -77,14 +78,23 @@ def judge_source(config: RunConfig, *, live: bool) -> JudgeSource:
 class RunJudge:
     """Answers the questions of scorers. Safe to use from several threads for different episodes."""
 
-    def __init__(self, source: JudgeSource, run_folder: Path, *, keeps: bool = True) -> None:
+    def __init__(
+        self,
+        source: JudgeSource,
+        run_folder: Path,
+        *,
+        keeps: bool = True,
+        secrets: Collection[str] = (),
+    ) -> None:
         """Create the judge of a run.
 
         Args:
             source: source of the answers.
             run_folder: contains the stored exchanges.
             keeps: whether new exchanges are stored.
+            secrets: replaced before exchanges are stored.
         """
+        self._redaction = Redaction(secrets)
         self._source = source
         self._cassette = Cassette(run_folder / JUDGE_FOLDER)
         self._keeps = keeps
@@ -110,7 +120,9 @@ class RunJudge:
             return _replay(self._cassette, episode_id, encrypted=encrypted)
         if not self._keeps:
             return ask_model
-        return _Recorder(ask_model, self._cassette, episode_id, encrypted=encrypted)
+        return _Recorder(
+            ask_model, self._cassette, episode_id, self._redaction, encrypted=encrypted
+        )
 
 
 def _rule(config: RunConfig) -> Judge | None:
@@ -217,8 +229,15 @@ class _Recorder:
     """Calls a model and writes all exchanges of one episode to the cassette."""
 
     def __init__(
-        self, ask_model: AskModel, cassette: Cassette, episode_id: str, *, encrypted: bool
+        self,
+        ask_model: AskModel,
+        cassette: Cassette,
+        episode_id: str,
+        redaction: Redaction,
+        *,
+        encrypted: bool,
     ) -> None:
+        self._redaction = redaction
         self._ask_model = ask_model
         self._cassette = cassette
         self._episode_id = episode_id
@@ -227,7 +246,7 @@ class _Recorder:
 
     def __call__(self, bodies: Sequence[bytes]) -> list[ModelExchange]:
         exchanges = self._ask_model(bodies)
-        for exchange in exchanges:
+        for exchange in map(self._redaction.exchange, exchanges):
             self._exchanges.append(_encrypt(exchange) if self._encrypted else exchange)
         self._cassette.write(self._episode_id, self._exchanges)
         return exchanges

@@ -277,9 +277,9 @@ def _execute(
     config, engine = setup.config, ready.chosen.engine
     done = len(setup.episodes) - len(to_run)
     progress.on_start(folder.path, ready.chosen.reason, len(to_run), done)
+    secret, has_team = _secrets(setup, ready), config.team is not None
     models = None
     if config.models is not None:
-        secret, has_team = _secrets(setup, ready), config.team is not None
         models = ModelRun(config.models, folder.path, secret, has_team=has_team)
     labels = owner_labels(str(folder.manifest()["run"]))
     with ExitStack() as stack:
@@ -307,7 +307,7 @@ def _execute(
         )
         limits = RunLimits(concurrency=config.concurrency, wall_ms=round(config.wall_time_s * 1000))
         runner = EpisodeRunner(pool, models)
-        judge = RunJudge(setup.judge, folder.path)
+        judge = RunJudge(setup.judge, folder.path, secrets=secret)
         run = Run(folder, runner.attempt, boxes.plan, limits, judge, stop, pool.abandon)
         run.execute(to_run, progress.on_row)
     folder.seal()

@@ -83,10 +83,7 @@ class ModelRun:
 
     def add(self, recording: Recording, exchange: ModelExchange) -> None:
         """Add an exchange without secrets."""
-        redact = self._redaction.redacted
-        recording.add(
-            replace(exchange, request=redact(exchange.request), response=redact(exchange.response))
-        )
+        recording.add(self._redaction.exchange(exchange))
 
     def keep(self, recording: Recording, success: bool | None) -> None:
         """Store the recording of an episode, if the run stores it.

@@ -7,8 +7,11 @@ import json
 import re
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, quote_plus
+
+from fumehood.core.trace import ModelExchange
 
 CHARACTERS_MIN = 8
 """Shorter secrets are placeholders such as ``none``, which texts contain anyway."""
@@ -32,6 +35,11 @@ class Redaction:
         for form in self._forms:
             text = text.replace(form, REDACTED)
         return text
+
+    def exchange(self, exchange: ModelExchange) -> ModelExchange:
+        """Return an exchange without secrets in its request and its response."""
+        request, response = map(self.redacted, (exchange.request, exchange.response))
+        return replace(exchange, request=request, response=response)
 
 
 def secrets_in(values: Mapping[str, Any]) -> Iterator[str]:

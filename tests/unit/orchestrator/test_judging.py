@@ -120,3 +120,17 @@ def test_a_third_party_judge_that_fails_decides_nothing(
     ask = RunJudge(judge_source(config, live=True), tmp_path).ask_for("a/t/0", "native")
     for name in ("raises", "answers"):
         assert ask(Question(name=name, asks="Is it?", texts={})).votes == (None,)
+
+
+def test_the_stored_requests_of_a_judge_contain_no_secrets(tmp_path: Path) -> None:
+    secret = "sk-secret-0123456789"
+    question = Question(name="q", asks="Is it?", texts={"answer": f"I saw {secret}"})
+    with ScriptedModels([ScriptedReply(text=f"{secret} no")]) as models:
+        source = judge_source(config_for(models, 1), live=True)
+        judge = RunJudge(source, tmp_path, secrets=[secret])
+        judge.ask_for("a/t/0", "native")(question)
+        assert secret in models.asked[0].body.decode()
+    stored = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+    assert stored
+    assert not any(secret.encode() in content for content in stored)
+    assert any(b"[key]" in content for content in stored)
