@@ -22,7 +22,6 @@ SAMPLE = 8
 """Trajectories of each source that the fast test compares; `make differential` compares all."""
 LARGER_SAMPLE = 40
 WITHOUT = {
-    "tau2": "it takes half an hour",
     "taubench": "it takes an hour",
 }
 """Comparisons without stored verdicts → the reason. `make differential` runs them."""
