@@ -15,7 +15,7 @@ from fumehood.cli.progress import run_with_progress
 from fumehood.cli.reading import mark_of, read_run, unverified_option, verification_of
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.config import RunConfig, read_yaml, run_config
-from fumehood.orchestrator.experiment import Cell, Plan, run_plan
+from fumehood.orchestrator.experiment import Cell, Plan, is_experiment, run_plan
 from fumehood.orchestrator.rescore import rescore
 from fumehood.records.run_reader import RunReader
 from fumehood.report.statistics.infra import attempts_of
@@ -132,6 +132,11 @@ def _run_arms(
     quiet: bool,
 ) -> list[Target]:
     """Run or resume each arm and return the finished runs."""
+    for text in filter(lambda text: is_experiment(Path(text)), targets):
+        raise InputError(
+            f"{text} is an experiment: name its runs below {text}/runs, or use: "
+            f"fumehood report {text}"
+        )
     if len(targets) > 1:
         missing = ", ".join(text for text in targets if not _split(text)[2])
         raise InputError(f"name one suite, or only run folders; not a run folder: {missing}")

@@ -418,7 +418,7 @@ class RunConfig(_Strict):
     tasks: TaskSelection | None = Field(
         None, description="Tasks of the suite to run; all if unset."
     )
-    trials: int = Field(1, ge=1, description="Episodes per agent and task.")
+    trials: int = Field(1, ge=1, strict=True, description="Episodes per agent and task.")
     seed: int = Field(
         0, description="Seed of the run; with 0, the first trial has the seed of its task."
     )

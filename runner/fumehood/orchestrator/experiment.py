@@ -25,6 +25,7 @@ from fumehood.benchmarks.registry import load_suite
 from fumehood.benchmarks.shared.validation_errors import field_errors
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
+from fumehood.engines.registry import INLINE
 from fumehood.orchestrator.added_faults import NONE
 from fumehood.orchestrator.agents import is_scaffold, name_agents
 from fumehood.orchestrator.config import (
@@ -129,7 +130,7 @@ class ExperimentConfig(BaseModel):
     budgets: tuple[TextOr[BudgetLevel], ...] = Field(
         (OWN,), min_length=1, description="Changed budgets; `own` leaves those of the tasks."
     )
-    trials: int = Field(1, ge=1, description="Episodes per agent and task.")
+    trials: int = Field(1, ge=1, strict=True, description="Episodes per agent and task.")
     seed: int = Field(0, description="Seed of all runs; 0 gives the first trial the task's seed.")
     tasks: TaskSelection | None = Field(None, description="Tasks of each suite; all if unset.")
     run: dict[str, JsonValue] = Field(
@@ -382,6 +383,11 @@ def _agents_by_model(
     models = _levels(experiment.models, ModelLevel, "model")
     if scaffolds and not models:
         raise InputError(f"the scaffold {scaffolds[0]} needs a model: state it under `models`")
+    if scaffolds and experiment.run.get("engine") == INLINE:
+        raise InputError(
+            f"the inline engine does not run agents that call a model, such as {scaffolds[0]}: "
+            "set run.engine to docker or bubblewrap"
+        )
     if models and not scaffolds:
         raise InputError("no agent is a scaffold, so `models` has no effect: remove it")
     groups: list[tuple[ModelLevel | None, list[str | AgentConfig]]] = [

@@ -34,6 +34,7 @@ PLAIN: dict[str, Any] = {
 }
 FULL: dict[str, Any] = {
     **PLAIN,
+    "run": {"engine": "process"},
     "suites": ["sample", {"label": "crud", "suite": "sample", "tasks": {"names": ["crud_*"]}}],
     "agents": ["react", "code", "noop"],
     "models": ["m1", {"model": "m1", "label": "hot", "parameters": {"temperature": 1}}],
@@ -63,7 +64,7 @@ def test_every_combination_is_one_run_and_agents_without_a_model_run_once() -> N
     assert agents == {"m1": ("react", "code"), "m2": ("react", "code"), "": ("noop",)}
     levels = ("crud", "m2", "offline", "storm", "calls=4")
     (cell,) = (cell for cell in cells if tuple(cell.levels.values()) == levels)
-    assert (cell.config.model, cell.config.trials, cell.config.engine) == ("m2", 2, "inline")
+    assert (cell.config.model, cell.config.trials, cell.config.engine) == ("m2", 2, "process")
     assert Path(str(cell.config.faults)).is_absolute()
     assert cell.config.budget is not None
     assert cell.config.budget.changes() == {"calls": 4}
@@ -111,6 +112,7 @@ def test_the_number_of_runs_is_the_product_of_the_levels(
         ({"data_modes": [{"data_mode": "liv"}]}, "data_modes[0].data_mode: must be"),
         ({"run": {"faults": "none"}}, "run: 'faults' is not a setting here"),
         ({"agents": []}, "agents: "),
+        ({"trials": True}, "trials: "),
         ({"format": "fumehood.experiment/2"}, "format: must be 'fumehood.experiment/1'"),
     ],
 )
@@ -127,6 +129,10 @@ def test_an_invalid_file_gives_one_line_with_the_location(
     ("changes", "message"),
     [
         ({"agents": ["react"]}, "the scaffold react needs a model: state it under `models`"),
+        (
+            {"agents": ["react"], "models": ["m1"]},
+            "the inline engine does not run agents that call",
+        ),
         ({"models": ["m1"]}, "no agent is a scaffold, so `models` has no effect: remove it"),
         ({"suites": ["sample", "sample"]}, "two cells are called sample"),
         ({"run": {"engin": "inline"}}, "engin: is not a known key; did you mean 'engine'?"),

@@ -147,6 +147,12 @@ def test_a_changed_trace_is_rejected(run: RunReader, tmp_path: Path) -> None:
         _invoke(report, changed.path)
 
 
+def test_comparing_the_folder_of_an_experiment_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "experiment.json").write_text("{}")
+    with pytest.raises(InputError, match=f"or use: fumehood report {tmp_path}"):
+        _invoke(compare, tmp_path)
+
+
 def test_two_agents_of_one_run_are_compared_pair_by_pair(run: RunReader) -> None:
     done = _invoke(compare, f"{run.path}:policy_aware", f"{run.path}:instruction_parser", "--json")
     (found,) = json.loads(done.stdout)["comparisons"]
