@@ -9,7 +9,7 @@ import stat
 from pathlib import Path
 
 FILES = """
-    mountinfo mounts cgroup status environ cmdline limits comm sched attr/current
+    cmdline environ cgroup status comm attr/current limits sched mountinfo mounts
 """.split()
 MACHINE = """
     /etc/hostname /etc/hosts /etc/resolv.conf /etc/passwd /etc/group /etc/os-release
@@ -36,9 +36,12 @@ show("environment", repr(dict(os.environ)))
 show("names", f"{socket.gethostname()} {socket.getfqdn()} {os.uname()}")
 show("user", f"{os.getresuid()} {os.getgroups()} {os.getcwd()} {os.umask(0)}")
 show("root", repr([(name, oct(os.lstat(f"/{name}").st_mode)) for name in sorted(os.listdir("/"))]))
-for number in (name for name in os.listdir("/proc") if name.isdecimal()):
-    for file in FILES:
+numbers = list(filter(str.isdecimal, os.listdir("/proc")))
+# The short files of all processes come first, because the bytes may not suffice for all files.
+for file in FILES:
+    for number in numbers:
         show(f"process {file}", read(f"/proc/{number}/{file}"))
+for number in numbers:
     for link in ("exe", "cwd", "root"):
         try:
             show(f"process {link}", os.readlink(f"/proc/{number}/{link}"))
