@@ -96,5 +96,5 @@ def test_importing_compiles_nothing(
     assert box.wait(60_000) is not None
     output = box.close()
     assert output.stdout == b"(3, 11)\n"
-    assert len(re.findall(rb"# code object from '/\S+\.pyc'", output.stderr)) > 100
+    assert len(re.findall(rb"# code object from '/\S+\.pyc'", output.stderr)) > 50
     assert re.findall(rb"# code object from '/\S+\.py'", output.stderr) == []

@@ -15,6 +15,7 @@ from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.core.tools import Failure, FailureKind, ToolCall, Value
 from fumehood.harness_modes.registry import HARNESS_MODES
 from fumehood.worlds.registry import WORLDS
+from tests.conformance.worlds.declared_examples import DECLARED
 from tests.conformance.worlds.examples import EXAMPLES
 from tests.parts.installed import installed
 from tests.parts.mariadb import needs_mariadb
@@ -45,13 +46,18 @@ def _needed(world: str) -> None:
             needs_mariadb()
 
 
+def state_of(world: str) -> dict[str, Any]:
+    """Return an initial state: the empty one if the world has tools in it."""
+    return dict(DECLARED[world].state) if world in DECLARED else {}
+
+
 def calls_of(world: str) -> st.SearchStrategy[list[ToolCall]]:
     """Return calls that fit the tools of a world."""
     one = [
         st.fixed_dictionaries(
             {name: _BY_TYPE[kind["type"]] for name, kind in tool.parameters["properties"].items()}  # type: ignore
         ).map(lambda arguments, name=tool.name: ToolCall(name, arguments))  # type: ignore[misc]
-        for tool in WORLDS.load(world)({}).list_tools()
+        for tool in WORLDS.load(world)(state_of(world)).list_tools()
     ]
     return st.lists(st.one_of(one), max_size=5)
 
@@ -61,7 +67,7 @@ def calls_of(world: str) -> st.SearchStrategy[list[ToolCall]]:
 @given(data=st.data())
 def test_the_revision_grows_whenever_the_state_changes(name: str, data: st.DataObject) -> None:
     _needed(name)
-    world = WORLDS.load(name)({})
+    world = WORLDS.load(name)(state_of(name))
     for call in data.draw(calls_of(name)):
         digest, revision = digest_json(world.state), world.revision
         result = world.call(call)
@@ -88,7 +94,7 @@ def test_every_call_through_the_layers_gets_a_result(
     harness_mode: str, world: str, data: st.DataObject
 ) -> None:
     _needed(world)
-    spec = episode_spec(world=world, harness_mode=harness_mode, state={})
+    spec = episode_spec(world=world, harness_mode=harness_mode, state=state_of(world))
     episode = HARNESS_MODES.load(harness_mode)().open_episode(
         spec, MemoryRecorder(), StoppedClock()
     )
