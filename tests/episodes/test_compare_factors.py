@@ -51,10 +51,31 @@ def test_a_budget_of_k_calls_measures_the_true_success_within_k_calls(folder: Pa
     result = compared(folder, *words, str(folder / "budget"))
     (effect,) = result["effects"]
     assert (effect["baseline"], effect["level"]) == ("own", "calls=1")
+    assert result["baseline"] == "the first"  # The bounds of the tasks have no order with 1 call.
     printed = fumehood("compare", *result["runs"], "--by", "budget")
     (header,) = (line for line in printed.splitlines() if "filtered" in line)
     assert header.split("  ")[-1].strip() == "S(1) filtered"
     assert "S(1)" in header.replace("S(1) filtered", "")
+
+
+@pytest.mark.slow
+def test_the_lowest_budget_is_the_baseline_and_each_agent_has_its_effect(folder: Path) -> None:
+    runs = []
+    for calls in (5, 1):
+        config, out = folder / f"{calls}.yaml", folder / f"calls-{calls}"
+        config.write_text(yaml.safe_dump({"budget": {"calls": calls}}))
+        words = ("-a", "policy_aware", "-a", "noop", "--engine", "inline", "--config", str(config))
+        fumehood("run", str(folder / "tasks.jsonl"), *words, "--out", str(out))
+        runs.append(str(out))
+    result = fumehood_json("compare", *runs, "--by", "budget", "--json")
+    assert (result["against"], result["baseline"]) == ("calls=1", "the lowest level")
+    own = {name: effects[0]["difference"] for name, effects in result["by_agent"].items()}
+    assert own["policy_aware"] > own["noop"] == 0
+    (whole,) = result["effects"]
+    assert whole["difference"] == pytest.approx(sum(own.values()) / 2)
+    printed = fumehood("compare", *runs, "--by", "budget", "--against", "calls=5")
+    assert "Baseline: calls=5 (--against)." in " ".join(printed.split())
+    assert "Effect of budget, by agent" in printed
 
 
 @pytest.mark.slow

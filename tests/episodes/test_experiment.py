@@ -28,7 +28,7 @@ from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply, ToolUse
 from tests.browser.conftest import Watched, browser, context, watched
 from tests.parts.benchmark_slices import NEEDS
-from tests.parts.commands import fumehood_json
+from tests.parts.commands import fumehood, fumehood_json
 from tests.parts.listening import wait_until
 
 __all__ = ["browser", "context", "watched"]
@@ -87,6 +87,10 @@ class ScriptedExperts:
         is_lost = number % every != 0 or (number + 1) % LOST_BY.get(scaffold, 10**6) == 0
         move = moves[done] if done < len(moves) and not is_lost else {"submit": "I do not know."}
         return written_for(scaffold, move)
+
+
+def is_probe(asked: AskedOfModel) -> bool:
+    return "You are being tested." in str(asked.request["messages"])
 
 
 LOST_BY = {"react_text": 2, "code": 3}
@@ -371,7 +375,18 @@ def test_a_planted_effect_is_found(tmp_path: Path) -> None:
         )
         result = fumehood_json("experiment", str(file), "--out", str(tmp_path / "out"), "--json")
         (effect,) = result["effects"]
+        shown = fumehood("report", str(tmp_path / "out"), "--out", str(tmp_path / "again"))
+        assert "report.html" in shown
+        page = (tmp_path / "again" / "report.md").read_text()
+        assert "Tokens | Money |" in page
+        probes = [str(one.request["model"]) for one in provider.asked if is_probe(one)]
+        assert sorted(probes) == ["large", "small"]
         estimate = fumehood_json("experiment", str(file), "--estimate", "2", "--json")["estimate"]
+    for cell in result["cells"]:
+        spent = [cell[name] for name in ("model_calls", "model_tokens", "model_microusd")]
+        assert cell["episodes"] == 10
+        assert spent == [spent[0] * units for units in (1, sum(USAGE), USAGE[0] + 2 * USAGE[1])]
+        assert spent[0] >= 10
     # `small` solves three of ten tasks, and `large` all of them.
     assert (effect["baseline"], effect["level"], effect["pairs"]) == ("small", "large", 10)
     assert effect["difference"] == pytest.approx(0.7)

@@ -48,7 +48,9 @@ DIMENSION_NAMES = ("agent", "scaffold", "budget", "faults", "model", "data-mode"
     help="With --by scaffold. Repeatable.  [default: all]",
 )
 @click.option(
-    "--against", metavar="NAME", help="Baseline agent or scaffold.  [default: first; react]"
+    "--against",
+    metavar="NAME",
+    help="Baseline agent, scaffold or level.  [default: first; react; lowest budget]",
 )
 @click.option("--config", type=PATH, help="YAML file with settings, as in `run`.")
 @click.option("--model", help="Model of all scaffolds.")

@@ -14,7 +14,6 @@ from pathlib import Path
 from random import Random
 from statistics import fmean
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 import click
 
@@ -44,9 +43,6 @@ from fumehood.report.statistics.power import ASSUMPTIONS, detectable_difference
 from fumehood.report.summary import ModelCosts, model_costs
 from fumehood.report.text_table import TextTable
 from fumehood.report.wording import NONE, dollars
-
-if TYPE_CHECKING:
-    from fumehood.report.runs import Run
 
 FACTORS = ("suite", "model", "agent", "data_mode", "faults", "budget")
 
@@ -102,7 +98,9 @@ def experiment(
         return
     with report_extra():
         from fumehood.report.experiment import experiment_json, experiment_tables
-        from fumehood.report.runs import join_run
+        from fumehood.report.findings import compute_findings
+        from fumehood.report.runs import join_run, subjects_of
+        from fumehood.report.write import write_report
 
     for (suite, factor, *_), difference in () if as_json else _detectable(setups):
         say(f"{suite}: {factor}: detects differences from {difference * 100:.1f} pp", err=True)
@@ -118,12 +116,13 @@ def experiment(
         say(f"fumehood: continue with: fumehood experiment {folder}", err=True)
         raise
     runs = [join_run(reader, rescore(reader)) for reader in readers]
-    page = _write_report(runs, folder / "report")
+    findings = compute_findings(runs, subjects_of(runs), None, Solvability)
+    page = write_report(findings, folder / "report")[0]
     if as_json:
-        result = {"folder": str(folder), "page": str(page), **experiment_json(runs)}
+        result = {"folder": str(folder), "page": str(page), **experiment_json(findings)}
         click.echo(json.dumps({**result, "verification": verification_of(readers)}, indent=2))
         return
-    print_tables(*experiment_tables(runs), mark=mark_of(readers))
+    print_tables(*experiment_tables(findings), mark=mark_of(readers))
     say("")
     say(str(page))
 
@@ -143,14 +142,6 @@ def _with_settings(plan: Plan, **settings: object) -> Plan:
     return Plan(
         tuple(Cell(cell.name, cell.config.model_copy(update=settings)) for cell in plan.cells)
     )
-
-
-def _write_report(runs: Sequence[Run], out: Path) -> Path:
-    from fumehood.report.findings import compute_findings
-    from fumehood.report.runs import subjects_of
-    from fumehood.report.write import write_report
-
-    return write_report(compute_findings(runs, subjects_of(runs), None, Solvability), out)[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -283,8 +283,8 @@ def run_plan(plan: Plan, folder: Path, run_cell: RunCell) -> Iterator[RunReader]
     plan = Plan(tuple(Cell(name, setup.config) for name, setup in setups.items()))
     make_private_folder(folder)
     with one_writer(folder):
-        # The models of all runs are asked before the first one.
-        new = (name for name in setups if not (folder / RUNS / name).exists())
+        # The models of all new runs are asked once, before the first run.
+        new = (name for name in setups if not (folder / RUNS / name / "run.json").is_file())
         probe_models([setups[name].probed() for name in new])
         _freeze(plan, folder)
         for number, cell in enumerate(plan.cells, 1):

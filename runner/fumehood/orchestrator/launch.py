@@ -91,7 +91,8 @@ def start_run(config: RunConfig, out: Path, progress: Progress) -> RunReader:
         Stopped: a signal was received.
     """
     setup = RunSetup.create(config)
-    setup.check()
+    # The models of a planned run were asked before the first run of the plan.
+    setup.check(probe=config.plan is None)
     ready = _prepare_engine(setup, progress)
     with deferred_stop_signals() as stop:
         manifest = _manifest(setup, ready)

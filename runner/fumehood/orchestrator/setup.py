@@ -96,14 +96,18 @@ class RunSetup:
         """
         return judge_source(self.config, live=True)
 
-    def check(self) -> None:
-        """Read keys and prices and ask each model once, so that an unusable one is found early.
+    def check(self, *, probe: bool = True) -> None:
+        """Read keys and prices, so that an unusable one is found early.
+
+        Args:
+            probe: whether to ask each model once, too.
 
         Raises:
             InputError: see :attr:`gateway`, :attr:`judge` and :func:`probe_models`.
         """
         _ = self.gateway, self.judge
-        probe_models([self.probed()])
+        if probe:
+            probe_models([self.probed()])
 
     def probed(self) -> ProbedRun:
         """Return what the run asks its models."""

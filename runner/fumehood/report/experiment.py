@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.report import wording
 from fumehood.report.data_table import ALL, DataTable, Row, integers, numbers, texts
+from fumehood.report.findings import Findings, SubjectFindings
 from fumehood.report.results import Result, Results, by_domain, by_task, count
-from fumehood.report.runs import FACTORS, OWN_BUDGET, Run, Subject, subjects_of
+from fumehood.report.runs import FACTORS, OWN_BUDGET, Subject
 from fumehood.report.statistics.clusters import Clusters, clustered_intervals, mean_over_suites
 from fumehood.report.statistics.effects import Effect, effects_of, levels_of
 from fumehood.report.statistics.intervals import Estimate, ends, estimates
@@ -29,6 +30,7 @@ from fumehood.report.statistics.metrics import (
     score_metrics,
     solved_within,
 )
+from fumehood.report.statistics.resources import MODEL_COSTS, model_totals
 from fumehood.report.text_table import TextTable
 
 SUCCESS = THE_EIGHT[0]
@@ -54,6 +56,8 @@ class Experiment:
     subjects: tuple[Subject, ...]
     levels: Mapping[str, Sequence[str]]
     """By factor with several levels."""
+    costs: Mapping[str, Mapping[str, float]]
+    """By label of an agent: its total requests to models, tokens and money."""
 
     @property
     def suites(self) -> list[str]:
@@ -74,8 +78,9 @@ class Experiment:
         return groups
 
 
-def experiment_of(subjects: Sequence[Subject]) -> Experiment | None:
+def experiment_of(agents: Sequence[SubjectFindings]) -> Experiment | None:
     """Return the experiment; None if only agents differ, or one suite name has two contents."""
+    subjects = tuple(agent.subject for agent in agents)
     levels = levels_of(subjects)
     cores: dict[tuple[str, str], str] = {}
     for subject in subjects:
@@ -83,12 +88,13 @@ def experiment_of(subjects: Sequence[Subject]) -> Experiment | None:
             task = subject.levels["suite"], result.task.task_id
             if cores.setdefault(task, result.task.core_digest) != result.task.core_digest:
                 return None
-    return Experiment(tuple(subjects), levels) if levels.keys() - {"agent"} else None
+    costs = {agent.subject.label: model_totals(agent.spreads) for agent in agents}
+    return Experiment(subjects, levels, costs) if levels.keys() - {"agent"} else None
 
 
-def experiment_tables(runs: Sequence[Run]) -> list[TextTable]:
+def experiment_tables(findings: Findings) -> list[TextTable]:
     """Return the tables of finished runs, for a terminal."""
-    experiment = experiment_of(subjects_of(runs))
+    experiment = experiment_of(findings.subjects)
     return tables_of(experiment) if experiment else []
 
 
@@ -108,12 +114,12 @@ def tables_of(experiment: Experiment) -> list[TextTable]:
 def data_of(experiment: Experiment) -> list[DataTable]:
     """Return the numbers of all tables."""
     effects = effects_of(experiment.subjects, experiment.metrics)
-    return [condition_data(experiment), effect_data(effects)]
+    return [condition_data(experiment), effect_data(effects), cell_data(experiment)]
 
 
-def experiment_json(runs: Sequence[Run]) -> JsonObject:
+def experiment_json(findings: Findings) -> JsonObject:
     """Return the numbers of all tables, for a command."""
-    experiment = experiment_of(subjects_of(runs))
+    experiment = experiment_of(findings.subjects)
     if experiment is None:
         return {}
     return {table.name: records_of(table) for table in data_of(experiment)}
@@ -204,7 +210,7 @@ def condition_table(experiment: Experiment) -> TextTable:
     several = len(experiment.suites) > 1
     rows: list[Key] = []
     for condition, subjects in experiment.grouped(varied).items() if varied else ():
-        part = Experiment(tuple(subjects), experiment.levels)
+        part = replace(experiment, subjects=tuple(subjects))
         who = part.grouped(WHO)
         by_suite = {
             key: [results_in(own, suite) for suite in experiment.suites] for key, own in who.items()
@@ -300,7 +306,8 @@ def _contrast(effect: Effect) -> str:
 
 
 def cell_table(experiment: Experiment) -> TextTable:
-    """Return the number of episodes of each combination."""
+    """Return the episodes of each combination, and what they spent on models if they did."""
+    used = [name for name in MODEL_COSTS if any(own[name] for own in experiment.costs.values())]
     rows = [
         (
             *(subject.levels[factor] or wording.NONE for factor in FACTORS),
@@ -308,12 +315,30 @@ def cell_table(experiment: Experiment) -> TextTable:
             f"{counts.graded:,}",
             f"{counts.ungraded:,}",
             f"{counts.infra:,}",
+            *(
+                wording.quantity(experiment.costs[subject.label][name], MODEL_COSTS[name].unit)
+                for name in used
+            ),
         )
         for subject in experiment.subjects
         for counts in (count(subject.results),)
     ]
-    header = (*TITLES.values(), "Episodes", "Graded", "Ungraded", "Infra")
-    return TextTable("Episodes", header, rows, names=len(TITLES))
+    costs = (MODEL_COSTS[name].title for name in used)
+    header = (*TITLES.values(), "Episodes", "Graded", "Ungraded", "Infra", *costs)
+    note = "Use of models: totals of all seats and attempts, lost ones included." if used else ""
+    return TextTable("Episodes", header, rows, names=len(TITLES), note=note)
+
+
+def cell_data(experiment: Experiment) -> DataTable:
+    """Return the episodes and the costs of each combination."""
+    counted = integers("episodes", "graded", "ungraded", "infra", *MODEL_COSTS)
+    rows: list[Row] = []
+    for subject in experiment.subjects:
+        counts, costs = count(subject.results), experiment.costs[subject.label]
+        numbers_of = (counts.episodes, counts.graded, counts.ungraded, counts.infra)
+        levels = (subject.levels[name] for name in FACTORS)
+        rows.append((*levels, *numbers_of, *(int(costs[name]) for name in MODEL_COSTS)))
+    return DataTable("cells", (*texts(*FACTORS), *counted), rows)
 
 
 def condition_data(experiment: Experiment) -> DataTable:

@@ -9,7 +9,7 @@ from fumehood.report.results import Result
 from fumehood.report.runs import Subject
 from fumehood.report.statistics.metrics import Metric, Unit
 from fumehood.report.statistics.pairs import Difference
-from fumehood.report.statistics.resources import spent
+from fumehood.report.statistics.resources import model_totals, spent, spreads
 from fumehood.report.text_table import TextTable
 from fumehood.report.traces import read_traces
 
@@ -22,6 +22,21 @@ COSTS = {
 """Resource → title. Amounts are per episode, over all its seats."""
 
 UNITS = {"model_microusd": "µ$"}
+
+
+def costs_of(subjects: Iterable[Subject]) -> dict[str, dict[str, float]]:
+    """Return what each agent spent on models in all its episodes, by its label.
+
+    Raises:
+        InputError: a trace cannot be read.
+    """
+    costs = {}
+    for subject in subjects:
+        results = subject.results if subject.run.config.get("models") else ()
+        traces = read_traces(subject.run.folder, results)
+        entries = (entry for result, trace in traces for entry in spent(result, trace))
+        costs[subject.label] = model_totals(spreads(entries))
+    return costs
 
 
 def cost_metrics(subjects: Iterable[Subject]) -> list[Metric]:

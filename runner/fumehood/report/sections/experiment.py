@@ -9,7 +9,7 @@ from fumehood.report.sections.section import Section
 
 def experiment_section(findings: Findings) -> Section:
     """Return success by model, suite and domain, and the effects; empty for other reports."""
-    experiment = experiment_of([agent.subject for agent in findings.subjects])
+    experiment = experiment_of(findings.subjects)
     return Section(
         label="Experiment",
         title="Models, suites and effects",

@@ -79,6 +79,23 @@ RESOURCES = (
 NO_COSTS = dict.fromkeys(("service_us", "model_calls", "model_tokens", "model_microusd"), 0.0)
 
 
+MODEL_COSTS = {
+    resource.name: resource
+    for resource in RESOURCES
+    if resource.name in {"model_calls", "model_tokens", "model_microusd"}
+}
+"""Requests to models, tokens and money."""
+
+
+def model_totals(of_seats: Mapping[tuple[str, str], Spread]) -> dict[str, float]:
+    """Return the total of each of `MODEL_COSTS` over all seats, lost attempts included."""
+    totals = dict.fromkeys(MODEL_COSTS, 0.0)
+    for (_, name), spread in of_seats.items():
+        if (kind := name.removeprefix("lost_")) in totals:
+            totals[kind] += spread.total
+    return totals
+
+
 def spent(result: Result, trace: ReadTrace) -> list[Spent]:
     """Return the resources of an episode: one entry per seat, and one for the whole episode."""
     row = result.row
