@@ -28,9 +28,9 @@ from fumehood.orchestrator.config import CONCURRENCY_MAX, RunConfig, TaskSelecti
 from fumehood.orchestrator.experiment import (
     Cell,
     Plan,
-    frozen_plan,
     is_experiment,
     levels_of,
+    own_plan,
     plan_of,
     read_experiment,
     run_plan,
@@ -77,8 +77,9 @@ def experiment(
     """Run all combinations of models, suites and conditions.
 
     Conditions are data modes, faults and budgets. FILE is a YAML file; `fumehood schema experiment`
-    prints its JSON Schema. DIR is the folder of an interrupted experiment, which continues. The
-    folder holds the frozen plan, one run folder per combination below `runs`, and the report.
+    prints its JSON Schema. DIR is the folder of an interrupted experiment of yours, which
+    continues. The folder holds the frozen plan, one run folder per combination below `runs`, and
+    the report.
 
     \b
     Examples:
@@ -133,7 +134,7 @@ def _plan_and_folder(file: Path, out: Path | None) -> tuple[Plan, Path]:
             raise InputError(f"{file} is not the folder of an experiment; name a YAML file")
         if out is not None:
             raise InputError(f"--out has no effect: the experiment continues in {file}")
-        return frozen_plan(file), file
+        return own_plan(file), file
     name = f"{file.stem}-{time.strftime('%Y%m%d-%H%M%S')}"
     return plan_of(read_experiment(file)), out or Path("runs") / name
 

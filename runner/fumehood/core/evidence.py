@@ -53,7 +53,7 @@ class AnsweredCall:
     remaining: Mapping[str, int] = field(default_factory=dict)
     """Units that the seat had left after the call, by budget kind; unbounded kinds are missing."""
     model_calls_before: int = 0
-    """Number of the seat's completed model requests before the call."""
+    """Number of the seat's model requests with a reply before the call."""
 
     @property
     def reached_world(self) -> bool:
@@ -102,6 +102,8 @@ class Evidence:
     """All submitted answers in order. A seat that was waiting for its turn at the end has none."""
     model_problems: tuple[SeenProblem, ...] = ()
     """In the order of the trace."""
+    model_replies: Mapping[str, int] = field(default_factory=dict)
+    """Number of replies of models, by seat. Errors are no replies."""
 
 
 def read_evidence(events: Iterable[JsonObject]) -> Evidence:
@@ -116,14 +118,14 @@ def read_evidence(events: Iterable[JsonObject]) -> Evidence:
     answers: dict[str, tuple[str, ...]] = {}
     submissions: list[Submission] = []
     problems: list[SeenProblem] = []
-    model_calls: Counter[str] = Counter()
+    replies: Counter[str] = Counter()
     for event in events:
         match event:
             case {"kind": "call", "seat": str(seat)}:
                 turn = 1 + len(answers.get(seat, ()))
-                calls.append(_answered_call(event, turn, model_calls[seat]))
-            case {"kind": "model_call", "seat": str(seat)}:
-                model_calls[seat] += 1
+                calls.append(_answered_call(event, turn, replies[seat]))
+            case {"kind": "model_call", "seat": str(seat), "status": 200}:
+                replies[seat] += 1
             case {"kind": "turn_ended", "seat": str(seat), "answer": str(answer)}:
                 answers[seat] = (*answers.get(seat, ()), answer)
                 submissions.append(Submission(seat, answer, len(calls)))
@@ -151,6 +153,7 @@ def read_evidence(events: Iterable[JsonObject]) -> Evidence:
                     answers,
                     tuple(submissions),
                     tuple(problems),
+                    dict(replies),
                 )
     raise ValueError("the trace has no event that closes the episode")
 

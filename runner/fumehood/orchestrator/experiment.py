@@ -2,7 +2,7 @@
 
 ::
 
-    experiment.json    the frozen plan; written before the first run
+    experiment.json    the frozen and signed plan; written before the first run
     runs/CELL/         one ordinary run folder per cell, with all agents of the cell
 
 A cell is a combination of suite, model, data mode, faults and budget. Agents and trials vary within
@@ -46,6 +46,7 @@ from fumehood.records.files import make_private_folder, read_plain, write_whole
 from fumehood.records.row import file_name
 from fumehood.records.run_folder import one_writer
 from fumehood.records.run_reader import RunReader
+from fumehood.records.signing_key import KEY_VARIABLE, is_signed_by, user_key
 from fumehood_snapshots.library.settings import SearchConfig
 from fumehood_snapshots.web.policy import FetchPolicy
 
@@ -333,17 +334,39 @@ def _require_planned(path: Path, cell: Cell, digest: str) -> None:
 
 
 def frozen_plan(folder: Path) -> Plan:
-    """Return the plan that a folder holds.
+    """Return the plan that a folder holds, also that of another user.
 
     Raises:
         InputError: it holds none that can be read.
     """
+    return _read_frozen(folder / PLAN_FILE)[0]
+
+
+def own_plan(folder: Path) -> Plan:
+    """Return the plan that a folder holds if this user signed it, so that it may be executed.
+
+    Its settings choose the agents, the engine and the hosts that get keys.
+
+    Raises:
+        InputError: the folder holds no readable plan, or this user did not sign it.
+    """
     path = folder / PLAN_FILE
+    plan, value = _read_frozen(path)
+    statement = {name: part for name, part in value.items() if name != "signature"}
+    if not is_signed_by(user_key().public, statement, value.get("signature")):
+        raise InputError(
+            f"{path} is not signed with your key, so its origin is unknown: name the YAML file "
+            f"with --out {folder}, or set {KEY_VARIABLE} to the file of the key"
+        )
+    return plan
+
+
+def _read_frozen(path: Path) -> tuple[Plan, Mapping[str, Any]]:
     try:
         value = json.loads(read_plain(path))
         if value["format"] != FORMAT:
             raise InputError(f"{path} does not have the format {FORMAT}")
-        return Plan.from_json(value)
+        return Plan.from_json(value), value
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise InputError(f"{path} is not a readable plan of an experiment") from None
 
@@ -352,7 +375,9 @@ def _freeze(plan: Plan, folder: Path) -> None:
     if not is_experiment(folder):
         if any(folder.iterdir()):
             raise InputError(f"{folder} is not empty: choose another --out")
-        write_whole(folder / PLAN_FILE, json.dumps(plan.to_json(), indent=2) + "\n")
+        statement = plan.to_json()
+        signed = {**statement, "signature": user_key().sign(statement)}
+        write_whole(folder / PLAN_FILE, json.dumps(signed, indent=2) + "\n")
     elif different := _differences(frozen_plan(folder), plan):
         raise InputError(
             f"{folder} holds an experiment with another plan ({', '.join(different)}): "

@@ -122,6 +122,12 @@ def test_only_the_first_model_message_is_scored() -> None:
     assert simple.task.seats[0].budget.to_json()["model_calls"] == 1
     calls = (simple.gold.oracle or ())[:-1]
     evidence = play_in_memory(simple.task, (*calls, {"give_up": "ends"}))
-    for kind, success in ((BudgetKind.MODEL_CALLS, True), (BudgetKind.STEPS, False)):
-        ended = replace(evidence, ends={"agent": OutOfBudget(kind)})
+    for kind, replies, success in (
+        (BudgetKind.MODEL_CALLS, 1, True),
+        (BudgetKind.MODEL_CALLS, 0, False),
+        (BudgetKind.STEPS, 1, False),
+    ):
+        ended = replace(
+            evidence, ends={"agent": OutOfBudget(kind)}, model_replies={"agent": replies}
+        )
         assert score_episode(simple.task, simple.gold, ended).success is success

@@ -42,11 +42,13 @@ def test_a_call_has_its_arguments_before_and_after_the_faults() -> None:
     }
 
 
-def test_a_call_states_how_many_model_requests_of_its_seat_precede_it() -> None:
-    request = {"kind": "model_call", "seat": "agent"}
-    of_other = {"kind": "model_call", "seat": "user"}
-    events: list[dict[str, Any]] = [CALL, request, CALL, CALL, of_other, request, CALL, CLOSED]
-    assert [call.model_calls_before for call in read_evidence(events).calls] == [0, 1, 1, 2]
+def test_a_call_states_how_many_replies_of_models_to_its_seat_precede_it() -> None:
+    request = {"kind": "model_call", "seat": "agent", "status": 200}
+    others = [{**request, "seat": "user"}, {**request, "status": 400}]
+    events: list[dict[str, Any]] = [CALL, request, CALL, CALL, *others, request, CALL, CLOSED]
+    evidence = read_evidence(events)
+    assert [call.model_calls_before for call in evidence.calls] == [0, 1, 1, 2]
+    assert evidence.model_replies == {"agent": 2, "user": 1}
 
 
 def test_ends_refusals_and_the_last_state_are_kept() -> None:

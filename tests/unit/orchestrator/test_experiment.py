@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 import yaml
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fumehood.cli.run import resume
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.agents import identity_of, name_agents
 from fumehood.orchestrator.config import RunConfig
@@ -19,12 +21,14 @@ from fumehood.orchestrator.experiment import (
     ExperimentConfig,
     Plan,
     frozen_plan,
+    own_plan,
     plan_of,
     read_experiment,
     run_plan,
     runs_in,
 )
 from fumehood.records.run_reader import RunReader
+from fumehood.records.signing_key import KEY_VARIABLE
 
 PLAIN: dict[str, Any] = {
     "format": "fumehood.experiment/1",
@@ -170,6 +174,29 @@ def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(InputError, match="is not empty: choose another --out"):
         list(run_plan(plan(), tmp_path, lambda *_: pytest.fail("nothing may run")))
+
+
+def test_only_a_plan_that_the_user_signed_is_executed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stops(*_: object) -> RunReader:
+        raise InputError("stops")
+
+    with pytest.raises(InputError, match="stops"):
+        list(run_plan(plan(), tmp_path, stops))
+    assert own_plan(tmp_path) == frozen_plan(tmp_path) == plan()
+    signed = (tmp_path / "experiment.json").read_text()
+    value = json.loads(signed)
+    value["cells"][0]["config"] |= {"engine": "process", "i_trust_this_agent": True}
+    unsigned = {name: part for name, part in value.items() if name != "signature"}
+    for changed in (value, unsigned, {**value, "signature": "0" * 128}):
+        (tmp_path / "experiment.json").write_text(json.dumps(changed))
+        done = CliRunner().invoke(resume, [str(tmp_path)])
+        assert "is not signed with your key" in str(done.exception)
+    (tmp_path / "experiment.json").write_text(signed)
+    monkeypatch.setenv(KEY_VARIABLE, str(tmp_path / "of_another_user.pem"))
+    with pytest.raises(InputError, match="is not signed with your key"):
+        own_plan(tmp_path)
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"format": "fumehood.experiment/1"}'])

@@ -56,7 +56,9 @@ def _has_answered(task: Task, evidence: Evidence) -> bool:
     end = evidence.ends.get(seat.name)
     is_only_message = BudgetKind.MODEL_CALLS in seat.budget.limits
     return isinstance(end, Finished) or (
-        is_only_message and end == OutOfBudget(BudgetKind.MODEL_CALLS)
+        is_only_message
+        and end == OutOfBudget(BudgetKind.MODEL_CALLS)
+        and evidence.model_replies.get(seat.name, 0) > 0
     )
 
 

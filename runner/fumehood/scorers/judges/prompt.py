@@ -89,6 +89,12 @@ def read_answer(reply: str, question: Question, number: str) -> str | None:
     """
     if question.published is not None:
         # Source: ``parse_judge_response`` of BrowseComp-Plus. An unreadable reply means "no".
+        if any(pattern.search(text) for pattern in _GRADES for text in question.texts.values()):
+            # The reply quotes the response before its verdict, so the first match can be the
+            # agent's own text.
+            every = (match for pattern in _GRADES for match in pattern.finditer(reply))
+            last = max(every, key=lambda match: match.end(), default=None)
+            return last[1].lower() if last else "no"
         matches = (pattern.search(reply) for pattern in _GRADES)
         return next((match[1].lower() for match in matches if match), "no")
     lines = [line.strip().strip("*`") for line in reply.splitlines() if line.strip()]
