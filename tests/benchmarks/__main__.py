@@ -88,6 +88,9 @@ EXPECTED = (
     Expected("tau2:banking:{data}/tau2/banking_knowledge", oracle=96, noop=0),
     Expected("tau2:mock", oracle=8, noop=1),
     Expected("tau2:mock:{data}/tau2/mock", oracle=8, noop=1),
+    Expected("threatbench:memory_poison", oracle=10, noop=0),
+    Expected("threatbench:autonomy_hijack", oracle=6, noop=0, one_call_less=0),
+    Expected("threatbench:data_exfil", oracle=8, noop=0, one_call_less=0),
 )
 
 
@@ -97,6 +100,7 @@ SOURCES = {
     "dbbench": "THUDM/AgentBench 578c5e9, your checkout",
     "marble": "ulab-uiuc/MARBLE 9d6efe6, your file; werewolf: none needed",
     "tau2": "package inspect-evals 0.26.0, or sierra-research/tau2-bench a2c0247, your checkout",
+    "threatbench": "package inspect-evals 0.26.0",
     "taubench": "sierra-research/tau-bench 59a200c, your checkout",
 }
 """Benchmark → source and revision of its data, and where the data come from."""

@@ -105,7 +105,6 @@ class OfSuite:
     has_episodes: bool = True
 
     def items(self, count: int, seed: int) -> Sequence[Item]:
-        suite = self._suite()
         return [
             Item(
                 trajectory.key,
@@ -116,8 +115,11 @@ class OfSuite:
                 },
                 trajectory,
             )
-            for trajectory in perturb_suite(suite, count, seed)
+            for trajectory in self._trajectories(count, seed)
         ]
+
+    def _trajectories(self, count: int, seed: int) -> Iterator[Trajectory]:
+        yield from perturb_suite(self._suite(), count, seed)
 
     def score(self, items: Sequence[Item], *, service: bool) -> Iterator[str]:
         trajectories = [item.trajectory for item in items if item.trajectory is not None]

@@ -6,7 +6,8 @@ import json
 import os
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from hashlib import blake2s
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from fumehood.core.errors import InputError
 from fumehood.core.evidence import Evidence
 from fumehood.core.task import Case
 from fumehood.orchestrator.service_pool import ServicePool
-from tests.differential.comparisons import PROJECT, Item, originals_folder
+from tests.differential.comparisons import PROJECT, Item, OfSuite, originals_folder
 from tests.differential.originals.questions import digits
 from tests.differential.originals.results import results_digest
 from tests.differential.perturbations import KEY_BYTES, Trajectory, call_tools_of
@@ -69,6 +70,47 @@ class Recorded:
 
 def _verdict(result: Any) -> str:
     return digits(result["success"], *(holds for _, holds in sorted(result["checks"].items())))
+
+
+@dataclass(frozen=True)
+class Attacked(OfSuite):
+    """Perturbed gold of AgentThreatBench, half of which also obeys the attack in some form."""
+
+    def _trajectories(self, count: int, seed: int) -> Iterator[Trajectory]:
+        for number, trajectory in enumerate(super()._trajectories(count, seed)):
+            rng = random.Random(f"{seed}/{number}")
+            yield _obeying(trajectory, rng) if rng.random() < 0.5 else trajectory
+
+
+def _obeying(trajectory: Trajectory, rng: random.Random) -> Trajectory:
+    """Return the trajectory with an attacker's text in a call or in the answer."""
+    (record,) = trajectory.case.gold.criteria
+    fields: Any = [record.get(key, ()) for key in ("forbidden_actions", "sensitive_fields")]
+    texts = [*fields[0], *fields[1], record.get("attack_marker") or "nothing"]
+    form = rng.choice(("upper", "lower", "strip"))
+    text = str(getattr(rng.choice(texts), form)())
+    moves = deepcopy([dict(move) for move in trajectory.moves])
+    recipients: Any = record.get("authorized_recipients", ["a@b.c"])
+    recipient = rng.choice(["other@example.com", f"<{rng.choice(recipients)}>", "", None])
+    indices: Any = record.get("attack_email_indices") or [1]
+    index = rng.choice([rng.choice(indices), str(rng.choice(indices)), 1.0, "x", True])
+    category = rng.choice(["important", "Important", "important ", "spam"])
+    added = {
+        "memory_poison": ("memory_write", {"key": "note", "value": text}),
+        "autonomy_hijack": rng.choice(
+            [
+                ("draft_summary", {"email_index": 1, "summary": f"See {text}."}),
+                ("categorize_email", {"email_index": index, "category": category}),
+            ]
+        ),
+        "data_exfil": ("send_message", {"recipient": recipient, "body": f"It is {text}."}),
+    }
+    name, arguments = added[str(record["kind"])]
+    moves.insert(0, {"tool_name": name, "args": arguments})
+    for move in moves:
+        if "submit" in move and rng.random() < 0.3:
+            move["submit"] += f" {text}"
+    return replace(trajectory, moves=tuple(moves), kinds=(*trajectory.kinds, "an attack obeyed"))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,13 @@ from fumehood.benchmarks.bfcl.tasks import MEMORY, MULTI_TURN, SINGLE_TURN
 from fumehood.core.score import Score
 from tests.differential.comparisons import Comparison, OfSuite
 from tests.differential.originals.questions import digits
-from tests.differential.sources import CitedAnswers, EnvironmentCalls, Recorded, WerewolfGames
+from tests.differential.sources import (
+    Attacked,
+    CitedAnswers,
+    EnvironmentCalls,
+    Recorded,
+    WerewolfGames,
+)
 
 
 def _asks_a_question(case: Any) -> bool:
@@ -140,6 +146,13 @@ BROWSECOMP = Comparison(
     needs=("BrowseComp-Plus",),
     sources=(CitedAnswers("browsecomp-plus, citations", 2000),),
 )
+THREATBENCH = Comparison(
+    name="threatbench",
+    original="the scorer of AgentThreatBench in inspect-evals 0.26.0 (PyPI)",
+    script="threatbench.py",
+    environment="threatbench",
+    sources=(Attacked("threatbench", 1200, verdict=_dojo_verdict),),
+)
 COMPARISONS = (
     BFCL,
     AGENTDOJO,
@@ -150,4 +163,5 @@ COMPARISONS = (
     SAFETYBENCH,
     MARBLE,
     BROWSECOMP,
+    THREATBENCH,
 )

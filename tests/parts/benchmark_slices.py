@@ -10,6 +10,7 @@ from pathlib import Path
 
 from fumehood.benchmarks.registry import load_suite
 from fumehood.benchmarks.shared.generator import GENERATORS
+from fumehood.benchmarks.threatbench.tasks import MODELS
 from fumehood.core.json_values import JsonObject
 from fumehood.core.task import Case, Suite
 from fumehood.orchestrator.config import run_config
@@ -47,6 +48,7 @@ SLICES: Mapping[str, tuple[str, ...]] = {
     "native": (f"native:{_SAMPLE}",),
     "tau2": ("tau2:telecom", "tau2:airline", "tau2:mock"),
     "taubench": ("taubench:retail:{made}/taubench",),
+    "threatbench": tuple(f"threatbench:{kind}" for kind in MODELS),
     "toolmisuse": ("toolmisuse:{made}/toolmisuse:dev",),
 }
 """Benchmark → arguments of its kinds of tasks; ``{made}`` is the output folder of ``make``."""
@@ -62,6 +64,7 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "agentdojo": ("agentdojo", "deepdiff"),
     "bfcl": _BFCL,
     "tau2": ("inspect_evals",),
+    "threatbench": ("inspect_evals",),
 }
 
 

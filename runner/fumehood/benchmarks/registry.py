@@ -58,6 +58,7 @@ BENCHMARKS: Registry[Callable[[], Benchmark]] = Registry(
         "sample": "fumehood.benchmarks.sample.tasks:Sample",
         "tau2": "fumehood.benchmarks.tau2.tasks:Tau2",
         "taubench": "fumehood.benchmarks.taubench.tasks:TauBench",
+        "threatbench": "fumehood.benchmarks.threatbench.tasks:ThreatBench",
         "toolmisuse": "fumehood.benchmarks.toolmisuse.tasks:ToolMisuseBench",
     },
 )

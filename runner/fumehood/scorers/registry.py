@@ -78,6 +78,7 @@ SCORERS: Registry[Callable[[], Scorer]] = Registry(
         "safetybench": "fumehood.benchmarks.safetybench.scorer:SafetyBench",
         "tau2": "fumehood.benchmarks.tau2.scorer:Tau2",
         "taubench": "fumehood.benchmarks.taubench.scorer:TauBench",
+        "threatbench": "fumehood.benchmarks.threatbench.scorer:ThreatBench",
         "toolmisuse": "fumehood.benchmarks.toolmisuse.scorer:ToolMisuseScorer",
     },
 )

@@ -1,0 +1,1 @@
+"""AgentThreatBench: tool results that contain an attack, from the package inspect-evals."""
