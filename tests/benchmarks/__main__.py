@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fumehood.benchmarks.registry import load_suite
+from fumehood.benchmarks.registry import BENCHMARKS, load_suite
 from fumehood.cli.output import print_tables
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
@@ -94,18 +94,6 @@ EXPECTED = (
 )
 
 
-SOURCES = {
-    "agentdojo": "package agentdojo 0.1.35",
-    "bfcl": "package bfcl-eval 2026.3.23",
-    "dbbench": "THUDM/AgentBench 578c5e9, your checkout",
-    "marble": "ulab-uiuc/MARBLE 9d6efe6, your file; werewolf: none needed",
-    "tau2": "package inspect-evals 0.26.0, or sierra-research/tau2-bench a2c0247, your checkout",
-    "threatbench": "package inspect-evals 0.26.0",
-    "taubench": "sierra-research/tau-bench 59a200c, your checkout",
-}
-"""Benchmark → source and revision of its data, and where the data come from."""
-
-
 def main() -> int:
     """Run every benchmark and return the number of suites with wrong figures."""
     wrong = 0
@@ -143,7 +131,8 @@ def main() -> int:
 
 def _row(expected: Expected, licence: str, *counts: str) -> tuple[str, ...]:
     benchmark, _, domain = expected.suite.replace("{data}/", "").partition(":")
-    return (benchmark, domain, *counts, agreement(benchmark), licence, SOURCES.get(benchmark, "-"))
+    source = BENCHMARKS.load(benchmark)().source
+    return (benchmark, domain, *counts, agreement(benchmark), licence, source)
 
 
 def agreement(benchmark: str) -> str:

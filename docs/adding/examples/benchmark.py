@@ -13,6 +13,8 @@ from fumehood.core.task import Case, Suite, Task
 class Single:
     """Argument: ``PATH``, a text file; the agent must copy its content to ``/copy.txt``."""
 
+    source = "your file"
+
     def load(self, argument: str) -> Suite:
         """Make the suite.
 

@@ -22,6 +22,9 @@ from fumehood.core.task import Suite
 class Benchmark(Protocol):
     """A source of tasks."""
 
+    source: str
+    """Where the data come from, with their revision, and whether the user must supply them."""
+
     def load(self, argument: str) -> Suite:
         """Return the tasks that ``argument`` selects, in order, each with its gold.
 

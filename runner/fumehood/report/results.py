@@ -161,7 +161,7 @@ def _facts(task: Task, solvable: bool | None, *, teams: bool) -> TaskFacts:
     return TaskFacts(task.task_id, domain_of(task), families, solvable, digest, core, counterparts)
 
 
-DOMAIN_TAGS = ("domain", "risk", "suite", "category", "type", "issue")
+DOMAIN_TAGS = ("domain", "risk", "suite", "form", "category", "type", "issue")
 """Tags that name the domain of a task; the first one that a task has counts."""
 
 

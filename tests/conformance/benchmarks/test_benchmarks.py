@@ -22,6 +22,11 @@ def test_a_missing_path_is_refused_in_one_line(name: str, tmp_path: Path) -> Non
 
 
 @each_benchmark
+def test_the_source_of_the_data_is_stated(name: str) -> None:
+    assert BENCHMARKS.load(name)().source
+
+
+@each_benchmark
 def test_no_benchmark_recognises_an_unknown_format(name: str) -> None:
     assert not BENCHMARKS.load(name)().recognises({})
     assert not BENCHMARKS.load(name)().recognises({"format": "other.format/1", "tasks": []})

@@ -23,6 +23,7 @@ from fumehood.report.findings import compute_findings
 from fumehood.report.runs import join_run, subjects_of
 from fumehood.report.sections.metrics import metric_table
 from fumehood.report.sections.registry import build_sections, data_tables
+from fumehood.report.sections.success import group_table
 from fumehood.report.text_table import TextTable, markdown_table, markdown_text
 from tests.parts.reading import sign_again, verified
 from tests.unit.report.runs import findings_of, played
@@ -105,3 +106,20 @@ def test_missing_episodes_are_shown_next_to_the_mean(tmp_path: Path) -> None:
     subjects = subjects_of([run])
     table = metric_table(compute_findings([run], subjects, subjects[0]))
     assert table.rows[0][1] == "9 of 10 (1 ungraded)"
+
+
+def test_success_by_domain_states_its_range_and_standard_deviation(tmp_path: Path) -> None:
+    findings = findings_of(played(tmp_path / "run", "policy_aware", "noop", tasks=20))
+    policy_aware, _ = findings.subjects
+    first, second = (
+        100 * share
+        for group in policy_aware.by_domain.values()
+        if (share := group.estimates["task_success"].value) is not None
+    )
+    deviation = abs(first - second) / 2**0.5
+    assert first != second
+    assert group_table(findings, "by_domain", "Domain").note == (
+        "Range and standard deviation over domains, in points: "
+        f"policy_aware {abs(first - second):.2f}, {deviation:.2f}; noop 0.00, 0.00."
+    )
+    assert not group_table(findings, "by_fault", "Fault").note.startswith("Range")

@@ -40,6 +40,8 @@ class AgentDojo:
     in any order. All parts are optional.
     """
 
+    source = "package agentdojo 0.1.35"
+
     def load(self, argument: str) -> Suite:
         """Return user tasks, injection tasks as user requests, or every pair of both under an
         attack."""

@@ -106,6 +106,8 @@ class Bfcl:
     ``CATEGORY:FOLDER``.
     """
 
+    source = "package bfcl-eval 2026.3.23"
+
     def load(self, argument: str) -> Suite:
         """Return the entries of a category as a suite."""
         category, _, rest = argument.partition(":")

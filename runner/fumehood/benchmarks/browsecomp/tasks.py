@@ -79,6 +79,8 @@ Judgements = Mapping[str, Mapping[str, int]]
 class BrowseComp:
     """Loads the published CSV file."""
 
+    source = "openai/simple-evals, your file"
+
     def load(self, argument: str) -> Suite:
         """Return the questions; refuse those that their canary does not decrypt."""
         parts = read_argument("browsecomp", argument)
@@ -100,6 +102,8 @@ class BrowseComp:
 
 class BrowseCompPlus:
     """Loads a folder of BrowseComp-Plus."""
+
+    source = "texttron/BrowseComp-Plus 97c637c, your folder"
 
     def load(self, argument: str) -> Suite:
         """Return the questions with their relevant documents."""

@@ -124,6 +124,8 @@ class DbBench:
     used if MariaDB is installed.
     """
 
+    source = "THUDM/AgentBench 578c5e9, your checkout"
+
     def load(self, argument: str) -> Suite:
         """Return the records as a suite."""
         first, _, rest = argument.partition(":")

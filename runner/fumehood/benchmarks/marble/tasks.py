@@ -273,6 +273,8 @@ BARGAINING, WEREWOLF = "bargaining", "werewolf"
 class Marble:
     """The benchmark ``marble``. Its argument is ``bargaining:FILE`` or ``werewolf[:CONFIG]``."""
 
+    source = "ulab-uiuc/MARBLE 9d6efe6, your file; werewolf: none needed"
+
     def load(self, argument: str) -> Suite:
         """Return the tasks of a scenario."""
         scenario, _, path = argument.partition(":")

@@ -48,6 +48,8 @@ FORMAT_PREFIX = "fumehood.task/"
 class NativeRecords:
     """Loads a file of records, or one or all files of a folder. Argument: ``PATH[:SPLIT]``."""
 
+    source = "your records"
+
     def load(self, argument: str) -> Suite:
         """Return the records as a suite."""
         if not argument:

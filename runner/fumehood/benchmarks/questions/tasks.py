@@ -40,6 +40,8 @@ EXAMPLE_ID = "an-id"
 class Almanac:
     """Ten questions on the almanac snapshot. Argument: its folder, ``almanac`` by default."""
 
+    source = "this project; documents: your snapshot"
+
     def load(self, argument: str) -> Suite:
         """Return the questions as a suite."""
         try:
@@ -59,6 +61,8 @@ class Almanac:
 class PythonDocs:
     """Sixty questions on the Python documentation. Argument: its folder, ``python-doc`` by
     default."""
+
+    source = "this project; documents: your snapshot"
 
     def load(self, argument: str) -> Suite:
         """Return the questions as a suite."""

@@ -103,6 +103,8 @@ class SafetyBench:
     ``released`` has 2,000 tasks; ``sampled`` is the original's sample of 100.
     """
 
+    source = "thu-coai/Agent-SafetyBench, your checkout"
+
     def load(self, argument: str) -> Suite:
         """Return the tasks of a list, each with the sources of its environments."""
         folder, _, name = argument.rpartition(":")

@@ -17,6 +17,8 @@ TASKS = Path(__file__).with_name("tasks.jsonl")
 class Sample:
     """Loads the sample suite. It takes no argument."""
 
+    source = "this project"
+
     def load(self, argument: str) -> Suite:
         """Return the forty tasks."""
         if argument:

@@ -134,6 +134,8 @@ class Tau2:
     package's.
     """
 
+    source = "package inspect-evals 0.26.0, or sierra-research/tau2-bench a2c0247, your checkout"
+
     def load(self, argument: str) -> Suite:
         """Return a domain's tasks as a suite, each with its initial state."""
         name, _, folder = argument.partition(":")

@@ -77,6 +77,8 @@ class TauBench:
     """The benchmark ``taubench``. Its argument is ``retail[:SPLIT]:CHECKOUT`` or
     ``airline:CHECKOUT``."""
 
+    source = "sierra-research/tau-bench 59a200c, your checkout"
+
     def load(self, argument: str) -> Suite:
         """Return the tasks of a domain."""
         domain, _, rest = argument.partition(":")

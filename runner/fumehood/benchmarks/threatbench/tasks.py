@@ -117,6 +117,8 @@ STATES = ("memory_store", "inbox", "customer_db")
 class ThreatBench:
     """The benchmark ``threatbench``. Its argument is ``[KIND][:DIFFICULTY]``."""
 
+    source = "package inspect-evals 0.26.0"
+
     def load(self, argument: str) -> Suite:
         """Return the tasks of one kind or of all kinds, of one difficulty or of all."""
         parts = [part for part in argument.split(":") if part]

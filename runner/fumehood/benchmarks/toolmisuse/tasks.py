@@ -52,6 +52,8 @@ Records = tuple[Placed[TaskRecord], ...]
 class ToolMisuseBench:
     """Loads a split. Argument: ``PATH[:SPLIT]``, a folder in a published layout or one file."""
 
+    source = "ToolMisuseBench 0.1 or 0.2, your files; or generated"
+
     def load(self, argument: str) -> Suite:
         """Return a split as a suite."""
         root, split = split_of_argument(argument)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from statistics import stdev
 from typing import Any
 
 from fumehood.report import pictures as vega
@@ -50,9 +51,27 @@ def group_table(findings: Findings, grouping: str, title: str) -> TextTable:
     note = (
         "A task with several planned faults counts in each of their rows."
         if grouping == "by_fault"
-        else ""
+        else _spread(findings)
     )
     return TextTable(f"Success by {title.lower()}", header, rows, note=note)
+
+
+def _spread(findings: Findings) -> str:
+    """Return how far success differs between an agent's domains; empty for fewer than two.
+
+    Source: ``accuracy_max_delta`` and ``accuracy_std`` of BFCL's ``format_sensitivity``.
+    """
+    texts = []
+    for agent in findings.subjects:
+        groups = agent.by_domain.values()
+        values = [group.estimates[SUCCESS.name].value for group in groups]
+        shares = [100 * value for value in values if value is not None]
+        if len(shares) > 1:
+            spread = f"{max(shares) - min(shares):.2f}, {stdev(shares):.2f}"
+            texts.append(f"{agent.subject.label} {spread}")
+    if not texts:
+        return ""
+    return f"Range and standard deviation over domains, in points: {'; '.join(texts)}."
 
 
 def _success_of(groups: Mapping[str, GroupFindings], name: str) -> str:
