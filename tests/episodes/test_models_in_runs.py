@@ -53,6 +53,7 @@ class Runs:
         path.write_text(yaml.safe_dump(config))
         tasks = self.folder / "tasks.jsonl"
         tasks.write_text("".join(TASKS.read_text().splitlines(keepends=True)[:2]))
+        model = () if "policy_aware" in words else ("--model", MODEL)
         command = [
             sys.executable,
             "-m",
@@ -64,7 +65,7 @@ class Runs:
             "--json",
         ]
         done = subprocess.run(
-            [*command, "--model", MODEL, "--out", str(self.folder / name), *words],
+            [*command, *model, "--out", str(self.folder / name), *words],
             cwd=ROOT,
             env={**os.environ, "SCRIPTED_KEY": key},
             capture_output=True,

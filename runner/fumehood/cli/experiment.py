@@ -44,7 +44,7 @@ from fumehood.report.summary import ModelCosts, model_costs
 from fumehood.report.text_table import TextTable
 from fumehood.report.wording import NONE, dollars
 
-FACTORS = ("suite", "model", "agent", "data_mode", "faults", "budget")
+FACTORS = ("suite", "model", "agent", "data_mode", "faults", "budget", "team")
 
 
 @click.command()

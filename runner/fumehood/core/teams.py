@@ -22,6 +22,8 @@ that you submit is the final answer."""
 WORKER_INSTRUCTION = """\
 You are {name}, a member of a team that {head} leads. Carry out each order with your tools. Then \
 submit the result as text."""
+PART_ORDER = ": Do your part."
+"""End of the order by which the oracle gives a worker its calls."""
 
 
 def with_team(suite: Suite, workers: int) -> Suite:
@@ -52,6 +54,15 @@ def without_team(task: Task) -> Task:
     )
     changed: Task = replace(task, seats=(agent,), conversation=None)
     return changed
+
+
+def without_teams(suite: Suite) -> Suite:
+    """Return the suite of one agent from which :func:`with_team` made this suite."""
+    cases = (
+        Case(without_team(case.task), replace(case.gold, oracle=_joined_moves(case.gold.oracle)))
+        for case in suite.cases
+    )
+    return replace(suite, cases=tuple(cases))
 
 
 def _with_workers(case: Case, names: Sequence[str]) -> Case:
@@ -99,6 +110,23 @@ def divided(budget: Budget, workers: int) -> tuple[Budget, Budget]:
     return budget.with_limits(**rest), budget.with_limits(**shares)
 
 
+def _joined_moves(
+    moves: Sequence[Mapping[str, Json]] | None,
+) -> tuple[Mapping[str, Json], ...] | None:
+    """Return the oracle's moves without orders to workers and without their answers."""
+    if moves is None:
+        return None
+    return tuple(
+        {key: value for key, value in move.items() if key != "seat"}
+        for move in moves
+        if "tool_name" in move or not ("seat" in move or _is_order(move))
+    )
+
+
+def _is_order(move: Mapping[str, Json]) -> bool:
+    return str(move.get("submit")).startswith("@") and str(move["submit"]).endswith(PART_ORDER)
+
+
 def _divided_moves(
     moves: Sequence[Mapping[str, Json]] | None, names: Sequence[str], share: Budget
 ) -> tuple[Mapping[str, Json], ...] | None:
@@ -121,7 +149,7 @@ def _divided_moves(
     for at, name in enumerate(names):
         own_calls = calls[at * per_worker : (at + 1) * per_worker]
         if own_calls:
-            divided.append({"submit": f"@{name}: Do your part."})
+            divided.append({"submit": f"@{name}{PART_ORDER}"})
             divided += ({**call, "seat": name} for call in own_calls)
             divided.append({"seat": name, "submit": "Done."})
     return (*divided, *calls[per_worker * len(names) :], *moves[len(calls) :])

@@ -128,6 +128,24 @@ class Participants:
         agents = (*self.agents, *self._by_seat.values(), *self._defaults.values())
         return tuple(agent for agent in agents if is_scaffold(agent))
 
+    def check_model(self, models: ModelsConfig | None) -> None:
+        """Reject a model of the run that none of its agents can call.
+
+        Args:
+            models: section ``models`` of the configuration; with it, an agent that is not built-in
+                may call the model.
+
+        Raises:
+            InputError: nothing calls the model.
+        """
+        calls = any(agent.model == self._model for agent in self.with_models())
+        own = any(agent.source.kind is not AgentKind.BUILTIN for agent in self.all())
+        if self._model and not calls and not (own and models):
+            raise InputError(
+                f"no agent of the run calls the model {self._model}: remove --model (the setting "
+                "`model`), or name a scaffold, such as --agent react"
+            )
+
     def tested(self, label: str) -> NamedAgent:
         """Return the tested agent with a label."""
         return next(agent for agent in self.agents if agent.label == label)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator
 
@@ -35,6 +35,7 @@ from fumehood.orchestrator.config import (
     ModelParameters,
     RunConfig,
     TaskSelection,
+    TeamConfig,
     TextOr,
     parse_yaml,
     run_config,
@@ -57,7 +58,7 @@ OWN = "own"
 """Name of the budget level that leaves the budgets of the tasks unchanged."""
 DECIDED = frozenset(
     {"suite", "tasks", "agents", "model", "data_mode", "faults", "budget", "trials", "seed"}
-    | {"levels", "plan"}
+    | {"levels", "plan", "team"}
 )
 """Settings of a run that other keys of an experiment decide."""
 
@@ -111,6 +112,15 @@ class BudgetLevel(BudgetChange):
     label: str | None = Field(default=None, description="Name in tables.")
 
 
+class TeamLevel(TeamConfig):
+    """A team level."""
+
+    label: str | None = Field(default=None, description="Name in tables.")
+
+
+_Level = TypeVar("_Level", BudgetLevel, TeamLevel)
+
+
 class ExperimentConfig(BaseModel):
     """An experiment: all combinations of the levels of its factors."""
 
@@ -130,6 +140,9 @@ class ExperimentConfig(BaseModel):
     )
     budgets: tuple[TextOr[BudgetLevel], ...] = Field(
         (OWN,), min_length=1, description="Changed budgets; `own` leaves those of the tasks."
+    )
+    teams: tuple[TextOr[TeamLevel], ...] = Field(
+        (NONE,), min_length=1, description="Teams that play each task; `none` is one agent."
     )
     trials: int = Field(1, ge=1, strict=True, description="Episodes per agent and task.")
     seed: int = Field(0, description="Seed of all runs; 0 gives the first trial the task's seed.")
@@ -154,6 +167,16 @@ class ExperimentConfig(BaseModel):
                 raise ValueError(f"must be {OWN!r} or bounds such as {{calls: 4}}, not {level!r}")
         return levels
 
+    @field_validator("teams")
+    @classmethod
+    def _counted(cls, levels: tuple[str | TeamLevel, ...]) -> tuple[str | TeamLevel, ...]:
+        for level in levels:
+            if isinstance(level, str) and level != NONE:
+                raise ValueError(
+                    f"must be {NONE!r} or a size such as {{workers: 3}}, not {level!r}"
+                )
+        return levels
+
 
 @dataclass(frozen=True, slots=True)
 class Cell:
@@ -171,13 +194,14 @@ class Cell:
 
 def levels_of(config: RunConfig) -> dict[str, str]:
     """Return the level of a run in each factor, as the experiment or the settings name it."""
-    faults, budget = config.faults or NONE, config.budget
+    faults, budget, team = config.faults or NONE, config.budget, config.team
     return {
         "suite": config.suite,
         "model": config.model or "",
         "data_mode": config.data_mode,
         "faults": NONE if faults == NONE else Path(faults).stem,
         "budget": OWN if budget is None else _name_of("", budget.changes()),
+        "team": NONE if team is None else _name_of("", {"workers": team.workers}),
         **config.levels,
     }
 
@@ -253,13 +277,14 @@ def plan_of(experiment: ExperimentConfig) -> Plan:
         modes = _levels(experiment.data_modes, DataModeLevel, "data_mode")
         if not uses_data(load_suite(suite.suite, modes[0].snapshot)):
             modes = [DataModeLevel(data_mode="offline")]
-        for (model, agents), mode, faults, budget in product(
+        for (model, agents), mode, faults, budget, team in product(
             groups,
             modes,
             _levels(experiment.faults, FaultLevel, "file"),
-            _budgets(experiment.budgets),
+            _objects(experiment.budgets),
+            _objects(experiment.teams),
         ):
-            cells.append(_cell(experiment, suite, model, agents, mode, faults, budget))
+            cells.append(_cell(experiment, suite, model, agents, mode, faults, budget, team))
     names = [cell.name for cell in cells]
     for name in names:
         if names.count(name) > 1:
@@ -425,7 +450,7 @@ def _levels(given: Sequence[Any], kind: Any, field: str) -> list[Any]:
     return [kind(**{field: level}) if isinstance(level, str) else level for level in given]
 
 
-def _budgets(given: Sequence[str | BudgetLevel]) -> list[BudgetLevel | None]:
+def _objects(given: Sequence[str | _Level]) -> list[_Level | None]:
     return [None if isinstance(level, str) else level for level in given]
 
 
@@ -437,6 +462,7 @@ def _cell(
     mode: DataModeLevel,
     faults: FaultLevel,
     budget: BudgetLevel | None,
+    team: TeamLevel | None,
 ) -> Cell:
     labels = {
         "suite": suite.label,
@@ -444,6 +470,7 @@ def _cell(
         "data_mode": mode.label,
         "faults": faults.label,
         "budget": None if budget is None else budget.label,
+        "team": None if team is None else team.label,
     }
     settings: dict[str, Any] = {
         **experiment.run,
@@ -453,6 +480,7 @@ def _cell(
         "model": None if model is None else model.model,
         "faults": faults.file if faults.file == NONE else str(Path(faults.file).resolve()),
         "budget": None if budget is None else BudgetChange(**budget.model_dump(exclude={"label"})),
+        "team": None if team is None else TeamConfig(workers=team.workers),
         "trials": experiment.trials,
         "seed": experiment.seed,
         "levels": {factor: label for factor, label in labels.items() if label},
@@ -470,6 +498,7 @@ def _cell(
         "data_mode": len(experiment.data_modes),
         "faults": len(experiment.faults),
         "budget": len(experiment.budgets),
+        "team": len(experiment.teams),
     }
     config = run_config(settings)
     levels = levels_of(config)

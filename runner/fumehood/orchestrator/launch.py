@@ -93,6 +93,14 @@ def start_run(config: RunConfig, out: Path, progress: Progress) -> RunReader:
     setup = RunSetup.create(config)
     # The models of a planned run were asked before the first run of the plan.
     setup.check(probe=config.plan is None)
+    if tasks := setup.tasks_of_idle_workers():
+        _log.warning(
+            "workers without budget",
+            tasks=len(tasks),
+            example=tasks[0],
+            why="a bound of the task or of models.budget, divided among the team, is 0",
+            remedy="raise it, for example with budget.scale, or set fewer workers",
+        )
     ready = _prepare_engine(setup, progress)
     with deferred_stop_signals() as stop:
         manifest = _manifest(setup, ready)

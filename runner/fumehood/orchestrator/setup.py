@@ -9,6 +9,7 @@ from functools import cached_property
 from fumehood.benchmarks.registry import load_suite
 from fumehood.core.episode_spec import DataSource
 from fumehood.core.errors import InputError
+from fumehood.core.ledger import BudgetKind
 from fumehood.core.task import Suite
 from fumehood.core.teams import with_team
 from fumehood.gateway.settings import GatewaySettings
@@ -18,7 +19,7 @@ from fumehood.orchestrator.config import RunConfig, run_config
 from fumehood.orchestrator.data_source import data_source_of, resolve_config
 from fumehood.orchestrator.judging import JudgeSource, judge_source, judging_model
 from fumehood.orchestrator.model_probe import ProbedRun, probe_models, tools_of
-from fumehood.orchestrator.models import check_scaffolds, gateway_settings
+from fumehood.orchestrator.models import bounded, check_scaffolds, gateway_settings
 from fumehood.orchestrator.plan import PlannedEpisode, plan_episodes
 from fumehood.orchestrator.task_changes import selected, with_budget
 from fumehood.records.run_reader import RunReader
@@ -51,7 +52,9 @@ class RunSetup:
         suite = with_budget(with_faults(suite, config.faults), config.budget)
         if config.team is not None:
             suite = with_team(suite, config.team.workers)
-        return cls._plan(resolve_config(config, suite), suite)
+        setup = cls._plan(resolve_config(config, suite), suite)
+        setup.participants.check_model(config.models)
+        return setup
 
     @classmethod
     def of_run(cls, run: RunReader) -> RunSetup:
@@ -108,6 +111,22 @@ class RunSetup:
         _ = self.gateway, self.judge
         if probe:
             probe_models([self.probed()])
+
+    def tasks_of_idle_workers(self) -> list[str]:
+        """Return the tasks whose budget is too small to give each worker of the team a share."""
+        if self.config.team is None:
+            return []
+        tasks = []
+        for planned in self.episodes:
+            spec = planned.to_spec(0)
+            if self.config.models is not None:
+                spec = bounded(spec, self.config.models, has_team=True)
+            # The supervisor gets the remainder, so a bound of 0 was 0 for one agent, too.
+            head, worker = spec.seats[0].budget, spec.seats[-1].budget
+            kinds = set(worker.limits) - {BudgetKind.RETRIES}
+            if any(worker[kind] == 0 and head[kind] for kind in kinds):
+                tasks.append(planned.name.task)
+        return list(dict.fromkeys(tasks))
 
     def probed(self) -> ProbedRun:
         """Return what the run asks its models."""

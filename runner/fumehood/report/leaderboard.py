@@ -9,7 +9,7 @@ from fumehood.core.json_values import JsonObject
 from fumehood.records.row import IDENTITY
 from fumehood.report import wording
 from fumehood.report.results import Counts, count
-from fumehood.report.runs import Subject
+from fumehood.report.runs import NO_TEAM, Subject
 from fumehood.report.statistics.infra import Attempts, attempts_of
 from fumehood.report.statistics.intervals import Estimate, estimates
 from fumehood.report.statistics.metrics import THE_EIGHT, Unit
@@ -39,6 +39,8 @@ class LeaderboardEntry:
     """Score of the no-op baseline on the same tasks; None if it is unknown."""
     attempts: Attempts
     """All attempts, those included that ended as ``infra``."""
+    suite_digest: str
+    """That of the tasks of one agent if a team plays them."""
 
     @property
     def why_no_headline(self) -> str | None:
@@ -60,8 +62,7 @@ class LeaderboardEntry:
     @property
     def suite(self) -> tuple[str, str]:
         """Name and digest of the suite."""
-        run = self.subject.run
-        return run.suite.name, str(run.manifest.get("suite_digest", ""))
+        return self.subject.run.suite.name, self.suite_digest
 
     def to_json(self) -> JsonObject:
         """Return the entry with exact numbers."""
@@ -71,6 +72,7 @@ class LeaderboardEntry:
             "suite": name,
             "suite_digest": digest,
             "agent": self.subject.agent,
+            "team": self.subject.run.team,
             **{name: self.subject.identity.get(name) for name in IDENTITY},
             "run": str(self.subject.run.folder.path),
             "verification": self.subject.run.folder.provenance.to_json(),
@@ -91,7 +93,8 @@ def entry(subject: Subject, noop: float | None) -> LeaderboardEntry:
     """Return the entry of one agent."""
     own = estimates(subject.results, (SUCCESS,))[SUCCESS.name]
     attempts = attempts_of(result.row for result in subject.results)
-    return LeaderboardEntry(subject, own, count(subject.results), noop, attempts)
+    digest = subject.run.suite_digest
+    return LeaderboardEntry(subject, own, count(subject.results), noop, attempts, digest)
 
 
 def ranked(entries: Iterable[LeaderboardEntry]) -> list[LeaderboardEntry]:
@@ -130,7 +133,9 @@ def _cells(line: LeaderboardEntry) -> tuple[str, ...]:
     if line.unfinished:
         graded += f", {line.unfinished} not finished"
     failed = wording.amount(line.attempts.success_with_infra_failed, Unit.SHARE)
-    names = (line.subject.agent, line.subject.model or wording.NONE, line.subject.run.label)
+    agent, team = line.subject.agent, line.subject.run.team
+    agent = agent if team == NO_TEAM else f"{agent} ({team})"
+    names = (agent, line.subject.model or wording.NONE, line.subject.run.label)
     success = over = wording.NONE
     if line.why_no_headline is None:
         success, value = wording.estimate(line.success, Unit.SHARE), line.success.value

@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import PurePath
 
 from fumehood.core.json_values import Json, JsonObject, as_object
 from fumehood.core.task import Suite
+from fumehood.core.teams import without_teams
+from fumehood.records.frozen_suite import freeze_suite
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_reader import RunReader
 from fumehood.report.results import Result, join_results
 
-FACTORS = ("suite", "model", "agent", "data_mode", "faults", "budget")
+FACTORS = ("suite", "model", "agent", "data_mode", "faults", "budget", "team")
 """What may differ between the agents of runs."""
 OWN_BUDGET = "own"
 NO_FAULTS = "none"
+NO_TEAM = "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +63,21 @@ class Run:
             "data_mode": str(self.config.get("data_mode", "offline")),
             "faults": PurePath(faults).stem if isinstance(faults, str) else NO_FAULTS,
             "budget": settings_text(changes) or OWN_BUDGET,
+            "team": self.team,
             **self.named_levels,
         }
+
+    @property
+    def team(self) -> str:
+        """The team that plays each task, such as ``workers=3``; `NO_TEAM` for one agent."""
+        return settings_text(self.config.get("team")) or NO_TEAM
+
+    @property
+    def suite_digest(self) -> str:
+        """Digest of the suite; of the tasks of one agent if a team plays them."""
+        if self.team == NO_TEAM:
+            return str(self.manifest.get("suite_digest", ""))
+        return sha256(freeze_suite(without_teams(self.suite)).encode("ascii")).hexdigest()
 
     @property
     def named_levels(self) -> Mapping[str, str]:
@@ -136,7 +153,7 @@ def join_run(folder: RunReader, rows: Sequence[EpisodeRow], label: str = "") -> 
     suite = folder.suite()
     name = label or folder.path.resolve().name
     manifest = folder.manifest()
-    teams = bool(as_object(manifest.get("config")).get("team"))
+    teams = as_object(manifest.get("config")).get("team") is not None
     return Run(name, folder, suite, manifest, join_results(rows, suite, teams=teams))
 
 

@@ -10,7 +10,8 @@ from fumehood.benchmarks.registry import load_suite
 from fumehood.benchmarks.shared.baselines import play_noop, play_oracle
 from fumehood.core.errors import InputError
 from fumehood.core.ledger import BudgetKind, ChargedBy
-from fumehood.core.teams import with_team, without_team
+from fumehood.core.teams import with_team, without_team, without_teams
+from fumehood.records.frozen_suite import freeze_suite
 from fumehood.scorers.registry import score_evidence
 
 SAMPLE = load_suite("sample")
@@ -41,6 +42,11 @@ def test_the_oracle_of_a_team_solves_the_tasks_of_one_agent() -> None:
 def test_without_its_team_a_task_is_that_of_one_agent(workers: int) -> None:
     for one, many in zip(SAMPLE.cases, with_team(SAMPLE, workers).cases, strict=True):
         assert without_team(many.task) == one.task
+
+
+@given(workers=st.integers(1, 15))
+def test_without_teams_a_suite_is_stored_as_that_of_one_agent(workers: int) -> None:
+    assert freeze_suite(without_teams(with_team(SAMPLE, workers))) == freeze_suite(SAMPLE)
 
 
 def test_a_task_with_several_seats_has_no_team() -> None:

@@ -9,7 +9,8 @@ import pytest
 from fumehood.core.errors import InputError
 from fumehood.engines.engine import AgentKind
 from fumehood.orchestrator.agents import name_agents
-from fumehood.orchestrator.config import AgentConfig
+from fumehood.orchestrator.config import AgentConfig, run_config
+from fumehood.orchestrator.setup import RunSetup
 
 
 @pytest.fixture
@@ -100,3 +101,30 @@ def test_arguments_that_cannot_take_effect_are_rejected(reference: str, message:
     with pytest.raises(InputError) as raised:
         name_agents([reference])
     assert message in str(raised.value)
+
+
+def test_a_model_that_no_agent_of_a_run_calls_is_rejected() -> None:
+    def created(*agents: str, **settings: object) -> RunSetup:
+        return RunSetup.create(
+            run_config({"suite": "sample", "agents": agents, "model": "m1", **settings})
+        )
+
+    models = {"providers": [{"name": "local", "address": "http://localhost:1"}]}
+    with pytest.raises(InputError, match="no agent of the run calls the model m1: remove --model"):
+        created("noop", models=models)
+    with pytest.raises(InputError, match="no agent of the run calls the model m1"):
+        created("my_agent:Agent")
+    created("noop", "react")
+    created("my_agent:Agent", models=models)
+
+
+@pytest.mark.parametrize(("scale", "are_idle"), [(1, True), (100, False)])
+def test_tasks_that_give_workers_nothing_are_found(scale: int, are_idle: bool) -> None:
+    settings = {"team": {"workers": 15}, "budget": {"scale": scale}}
+    setup = RunSetup.create(run_config({"suite": "sample", "agents": ["noop"], **settings}))
+    assert bool(setup.tasks_of_idle_workers()) == are_idle
+
+
+def test_a_run_without_a_team_has_no_idle_workers() -> None:
+    setup = RunSetup.create(run_config({"suite": "sample", "agents": ["noop"]}))
+    assert setup.tasks_of_idle_workers() == []

@@ -66,7 +66,7 @@ def test_every_combination_is_one_run_and_agents_without_a_model_run_once() -> N
     assert len({cell.name for cell in cells}) == len(cells)
     agents = {cell.levels["model"]: cell.config.agents for cell in cells}
     assert agents == {"m1": ("react", "code"), "m2": ("react", "code"), "": ("noop",)}
-    levels = ("crud", "m2", "offline", "storm", "calls=4")
+    levels = ("crud", "m2", "offline", "storm", "calls=4", "none")
     (cell,) = (cell for cell in cells if tuple(cell.levels.values()) == levels)
     assert (cell.config.model, cell.config.trials, cell.config.engine) == ("m2", 2, "process")
     assert Path(str(cell.config.faults)).is_absolute()
@@ -105,9 +105,19 @@ def test_the_number_of_runs_is_the_product_of_the_levels(
     assert len(cells) == prod((suites, faults, len(budgets) + 1))
 
 
+def test_each_team_has_its_runs() -> None:
+    teams = ["none", {"workers": 3}, {"workers": 5, "label": "large"}]
+    cells = plan(teams=teams, budgets=["own", {"calls": 4}]).cells
+    workers = {cell.levels["team"]: cell.config.team and cell.config.team.workers for cell in cells}
+    assert len(cells) == 2 * len(teams)
+    assert workers == {"none": None, "workers=3": 3, "large": 5}
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
+        ({"teams": ["two"]}, "teams: must be 'none' or a size such as {workers: 3}, not 'two'"),
+        ({"run": {"team": {"workers": 3}}}, "run: 'team' is not a setting here"),
         ({"suits": ["sample"]}, "suits: is not a known key; did you mean 'suites'?"),
         ({"budgets": [{"call": 3}]}, "budgets[0].call: is not a known key; did you mean 'calls'?"),
         ({"models": [{"model": "m", "parameters": {"temperatures": 1}}]}, "mean 'temperature'?"),

@@ -13,6 +13,7 @@ from fumehood.benchmarks.registry import load_suite
 from fumehood.cli.leaderboard import leaderboard
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.added_faults import with_faults
+from tests.parts.commands import fumehood
 from tests.parts.cut_short import cut_short
 from tests.parts.memory_runs import builtin, play_run
 from tests.unit.report.runs import part_of_sample, played
@@ -106,3 +107,16 @@ def test_suite_info_runs_the_no_op_and_the_oracle() -> None:
     assert info["licence"]
     assert info["criterion"]
     assert info["scored_on"]
+
+
+@pytest.mark.slow
+def test_a_team_and_one_agent_are_ranked_on_the_same_suite(tmp_path: Path) -> None:
+    for name, more in (("alone", {}), ("team", {"team": {"workers": 2}})):
+        config = tmp_path / f"{name}.json"
+        config.write_text(json.dumps({"engine": "inline", "tasks": {"limit": 2}, **more}))
+        words = ("-a", "policy_aware", "--config", str(config), "--out", str(tmp_path / name))
+        fumehood("run", "sample", *words)
+    lines = _lines(tmp_path / "alone", tmp_path / "team")
+    assert {line["team"] for line in lines} == {"none", "workers=2"}
+    assert len({line["suite_digest"] for line in lines}) == 1
+    assert "policy_aware (workers=2)" in _board(tmp_path / "alone", tmp_path / "team")

@@ -24,7 +24,7 @@ def episode_data(findings: Findings) -> DataTable:
         *integers("wall_ms", "attempts", "infra_attempts", "refusals"),
         *texts("trace", "trace_digest"),
         *texts("suite", "model", "model_parameters", "scaffold"),
-        *texts("data_mode", "fault_level", "budget_level", "seed", "core_digest"),
+        *texts("data_mode", "fault_level", "budget_level", "team", "seed", "core_digest"),
         *numbers(*(f"score_{metric.name}" for metric in scores)),
     )
     rows = [
@@ -64,6 +64,7 @@ def _episode(agent: SubjectFindings, result: Result) -> Row:
         levels["data_mode"],
         levels["faults"],
         levels["budget"],
+        levels["team"],
         str(row.seed),
         result.task.core_digest,
     )
