@@ -1,7 +1,8 @@
 """Requests of the gateway that show whether a provider works, independently of any agent.
 
 An attempt ends as ``infra(models)`` only if such a request fails, too. An agent chooses neither its
-text nor its model nor its time.
+text nor its model nor its time. It chooses the API, so a failure of an API that has not answered
+before counts only if no other API answers: a model may lack the API, and a key its permission.
 """
 
 from __future__ import annotations
@@ -59,6 +60,8 @@ class HealthChecker:
         self._settings = settings
         self._client = client
         self._running: dict[tuple[Provider, str, str], asyncio.Task[HealthCheck]] = {}
+        self._worked = set[tuple[Provider, str, str]]()
+        """APIs with models that have answered a request."""
 
     async def check(self, provider: Provider, path: str, model: str) -> HealthCheck:
         """Check a provider.
@@ -74,6 +77,11 @@ class HealthChecker:
             task = self._running[key] = asyncio.ensure_future(self._check(*key))
             task.add_done_callback(lambda _: self._running.pop(key))
         return await asyncio.shield(task)
+
+    def answered(self, provider: Provider, path: str, model: str) -> None:
+        """Note that a provider answered a request."""
+        if self._settings.names(model):
+            self._worked.add((provider, _api(path), model))
 
     def _model(self, provider: Provider, model: str) -> str:
         if self._settings.names(model):
@@ -95,9 +103,32 @@ class HealthChecker:
             failed = status >= 500 or status in REFUSED_KEY_STATUS
             if not failed:
                 break
+        used = model or self._used(provider)
+        if failed and used and (provider, _api(path), model) not in self._worked:
+            others = [api for api in DIALECTS if not model or api != _api(path)]
+            works = await asyncio.gather(*(self._answers(provider, api, used) for api in others))
+            for api in (api for api, does in zip(others, works, strict=True) if does):
+                return HealthCheck(provider.name, used, f"{result}, but answers {api}", False)
         return HealthCheck(provider.name, model, result, failed)
 
+    def _used(self, provider: Provider) -> str:
+        """Return a model of the run that the provider has; empty if there is none."""
+        named = sorted(self._settings.named)
+        return next((name for name in named if self._settings.provider_of(name) == provider), "")
+
+    async def _answers(self, provider: Provider, path: str, model: str) -> bool:
+        try:
+            response = await self._send(provider, path, model)
+        except httpx2.TransportError:
+            return False
+        # A server can answer unknown paths with a page.
+        is_json = response.headers.get("content-type", "").startswith("application/json")
+        return response.status_code == 200 and is_json
+
     async def _status(self, provider: Provider, path: str, model: str) -> int:
+        return (await self._send(provider, path, model)).status_code
+
+    async def _send(self, provider: Provider, path: str, model: str) -> httpx2.Response:
         headers = {"anthropic-version": _ANTHROPIC_VERSION}
         if provider.key:
             name, value = key_header(path, provider.key)
@@ -105,26 +136,27 @@ class HealthChecker:
         timeout_s = min(TIMEOUT_S, self._settings.silence_max_s)
         if not model:
             url = provider.url(LIST_PATH)
-            response = await self._client.get(url, headers=headers, timeout=timeout_s)
-        else:
-            headers["content-type"] = "application/json"
-            response = await self._client.post(
-                provider.url(_path(path, model)),
-                content=_body(path, model),
-                headers=headers,
-                timeout=timeout_s,
-            )
-        return response.status_code
+            return await self._client.get(url, headers=headers, timeout=timeout_s)
+        headers["content-type"] = "application/json"
+        return await self._client.post(
+            provider.url(_path(path, model)),
+            content=_body(path, model),
+            headers=headers,
+            timeout=timeout_s,
+        )
+
+
+def _api(path: str) -> str:
+    read = read_path(path)
+    return read.api if read else path
 
 
 def _path(path: str, model: str) -> str:
-    read = read_path(path)
-    return GEMINI_PATH.replace("MODEL", model) if read and read.api == GEMINI_PATH else path
+    return GEMINI_PATH.replace("MODEL", model) if _api(path) == GEMINI_PATH else path
 
 
 def _body(path: str, model: str) -> bytes:
-    read = read_path(path)
-    api = read.api if read else path
+    api = _api(path)
     messages = [{"role": "user", "content": TEXT}]
     special: dict[str, dict[str, object]] = {
         GEMINI_PATH: {

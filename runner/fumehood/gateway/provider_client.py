@@ -277,6 +277,8 @@ class ProviderClient:
         is_delayed = attempts.statistics["attempt_number"] > 1
         if response.status_code in RETRIED_STATUS or not is_delayed:
             began_ms = sent_ms
+        if response.status_code == 200:
+            self._checker.answered(request.provider, request.path, request.model)
         started = DirectResponse(response, admission, (sent_ms, began_ms), None)
         if response.status_code in CHECKED_STATUS:
             await self._check_response(request, started)

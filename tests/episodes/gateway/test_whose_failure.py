@@ -123,6 +123,23 @@ def test_a_provider_is_checked_again_without_the_other_requests_of_the_episode(
         ends_as_infra(seat)
 
 
+@pytest.mark.parametrize("status", [401, 403, 500])
+def test_an_agent_that_chooses_an_api_that_fails_for_everybody_fails_itself(
+    models: ScriptedModels, script: Script, status: int
+) -> None:
+    fails = ScriptedReply(status=status)
+    script.answers(lambda asked: fails if asked.path == RESPONSES else WORKS)
+    with new_service(models) as seat:
+        assert seat.ask(RESPONSES, question(RESPONSES)) == (status, SAID)
+        assert goes_on(seat)
+        assert seat.ask(CHAT, chat())[0] == 200
+        script.answers(lambda asked: fails if asked.path == CHAT else WORKS)
+        assert seat.ask(CHAT, chat())[0] == 424, "it answered before"
+        ends_as_infra(seat)
+        first = (f"answers {status}, but answers {CHAT}", False)
+        assert checks(seat) == [first, (f"answers {status}", True)]
+
+
 def test_a_busy_health_check_is_no_evidence(seat: Asker, script: Script) -> None:
     script.answers(agents(HANGS_UP, check=ScriptedReply(status=429)))
     assert seat.ask(CHAT, chat())[0] == 417
@@ -136,6 +153,7 @@ def test_a_failed_health_check_is_an_infrastructure_failure(
     seat: Asker, script: Script, models: ScriptedModels, path: str, status: int
 ) -> None:
     script.says(ScriptedReply(status=status))
+    before = len(models.asked)
     answered, answer = seat.ask(path, question(path))
     assert (answered, answer["error"]["code"]) == (424, "not_available")
     reason = ends_as_infra(seat)
@@ -143,8 +161,7 @@ def test_a_failed_health_check_is_an_infrastructure_failure(
         f"scripted: answers {status}; a request of the gateway's own: answers {status}"
     )
     assert checks(seat) == [(f"answers {status}", True)]
-    own = models.asked[-1]
-    assert own.path == path
+    own = [asked for asked in models.asked[before:] if asked.path == path][-1]
     assert own.request["model"] == "m1"
     assert "hello" not in own.body.decode(), "it contains nothing of the agent"
 
@@ -186,6 +203,15 @@ def test_a_key_that_cannot_list_models_is_an_infrastructure_failure_for_any_mode
     monkeypatch.setattr(models, "list_status", status)
     assert seat.ask(CHAT, chat("m-of-its-own"))[0] == 424
     ends_as_infra(seat)
+
+
+def test_a_key_that_cannot_list_models_is_no_excuse_for_a_model_that_it_cannot_use(
+    seat: Asker, script: Script, models: ScriptedModels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script.answers(lambda asked: WORKS if is_check(asked) else ScriptedReply(status=403))
+    monkeypatch.setattr(models, "list_status", 403)
+    assert seat.ask(CHAT, chat("m-of-its-own")) == (403, SAID)
+    assert goes_on(seat)
 
 
 def test_a_key_that_is_revoked_is_an_infrastructure_failure(seat: Asker, script: Script) -> None:
