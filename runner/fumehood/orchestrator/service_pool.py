@@ -47,8 +47,9 @@ BAD_INPUT = 2
 """Exit status of a service that the user has to help."""
 POLL_S = 0.005
 """Interval at which a socket that does not exist yet is looked for."""
-START_TIMEOUT_S = 30.0
-"""From the start of a service process until it answers."""
+START_TIMEOUT_S = 120.0
+"""From the start of a service process until it answers. Starting takes a second of processor time,
+which a busy machine grants late; a process that ended is noticed at once."""
 START_ATTEMPTS = 3
 """Starts of a service before the run fails."""
 DOUBT_TIMEOUT_S = 2.0
