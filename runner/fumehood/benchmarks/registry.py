@@ -54,6 +54,7 @@ BENCHMARKS: Registry[Callable[[], Benchmark]] = Registry(
         "browsecomp": "fumehood.benchmarks.browsecomp.tasks:BrowseComp",
         "browsecomp-plus": "fumehood.benchmarks.browsecomp.tasks:BrowseCompPlus",
         "dbbench": "fumehood.benchmarks.dbbench.tasks:DbBench",
+        "injecagent": "fumehood.benchmarks.injecagent.tasks:InjecAgent",
         "marble": "fumehood.benchmarks.marble.tasks:Marble",
         "native": "fumehood.benchmarks.native.tasks:NativeRecords",
         "python-docs": "fumehood.benchmarks.questions.tasks:PythonDocs",

@@ -73,6 +73,7 @@ SCORERS: Registry[Callable[[], Scorer]] = Registry(
         "browsecomp": "fumehood.benchmarks.browsecomp.scorer:BrowseComp",
         "cited_answer": "fumehood.scorers.cited_answer:CitedAnswer",
         "dbbench": "fumehood.benchmarks.dbbench.scorer:DbBench",
+        "injecagent": "fumehood.benchmarks.injecagent.scorer:InjecAgent",
         "marble": "fumehood.benchmarks.marble.scorer:Marble",
         "native": "fumehood.scorers.native:NativeScorer",
         "safetybench": "fumehood.benchmarks.safetybench.scorer:SafetyBench",
