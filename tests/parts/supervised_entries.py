@@ -86,10 +86,26 @@ def attempt(question: JsonObject) -> JsonObject:
         "kills itself": _can(lambda: os.kill(os.getpid(), signal.SIGKILL)),
         "chooses a signal of a file": _can(lambda: fcntl.fcntl(0, _F_SETSIG, signal.SIGSTOP)),
         "slows itself": _can(lambda: os.nice(1)),
+        "is at a terminal": any(map(os.isatty, range(3))),
         "user": os.getuid(),
         "core": resource.getrlimit(resource.RLIMIT_CORE)[1],
         "files": len(os.listdir("/proc/self/fd")),
     }
+
+
+def reach(question: JsonObject) -> JsonObject:
+    """Try to use the sockets of other programs at the paths in the question."""
+
+    def connect() -> None:
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(question["stream"]))
+
+    def send() -> None:
+        sender, other = socket.socketpair(type=socket.SOCK_DGRAM)
+        with sender, other:
+            sender.sendto(b"", str(question["any"]))
+
+    return {"connects": _can(connect), "sends": _can(send)}
 
 
 def share(question: JsonObject) -> JsonObject:

@@ -33,6 +33,7 @@ from fumehood.gateway.requests import (
     PROVIDER_HEADERS,
     SMALL_BODY_BYTES,
     ModelRequest,
+    Refused,
     check_request,
 )
 from fumehood.gateway.responses import ResponseReader, spent_tokens
@@ -41,6 +42,12 @@ from fumehood.gateway.waiting import Spans
 
 REQUESTS_MAX = 256
 """Open requests of one process."""
+OPEN_BODIES_MAX = 4
+"""Open requests of one process of the largest size, or more smaller ones. Others are not read until
+one of these has ended."""
+REFUSED_MAX = 8
+"""Requests of one process that the gateway does not permit, at most: an unchanged one sends none,
+and reading a large one delays other episodes."""
 HEAD_BYTES_MAX = 256 * 1024
 """Size of a message without the body of its request, at most."""
 _HEAD = struct.Struct(">IBI")
@@ -95,6 +102,9 @@ class Broker:
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._parses = asyncio.Lock()
         self._ledger: Ledger | None = None
+        self._open_bytes = 0
+        self._can_read = asyncio.Event()
+        self._refused = 0
 
     def limit(self, budget: Budget) -> None:
         """Send requests from now on, within the budget of all seats of the episode together.
@@ -110,6 +120,7 @@ class Broker:
         try:
             while (message := await _read(reader, bytes_max)) is not None:
                 self._take(message)
+                await self._can_read.wait()
         except (ValueError, OSError):
             pass
         finally:
@@ -128,7 +139,19 @@ class Broker:
             raise ValueError("not a request")
         task = asyncio.create_task(self._answer(message))
         self._tasks[message.number] = task
-        task.add_done_callback(lambda _: self._tasks.pop(message.number, None))
+        self._open(len(message.content))
+        task.add_done_callback(lambda _: self._close(message))
+
+    def _open(self, size_bytes: int) -> None:
+        self._open_bytes += size_bytes
+        if self._open_bytes <= OPEN_BODIES_MAX * self._settings.body_bytes_max:
+            self._can_read.set()
+        else:
+            self._can_read.clear()
+
+    def _close(self, message: _Message) -> None:
+        self._tasks.pop(message.number, None)
+        self._open(-len(message.content))
 
     async def _answer(self, message: _Message) -> None:
         number = message.number
@@ -145,6 +168,12 @@ class Broker:
             await self._reply(_Kind.FAILED, number, json.dumps(failed).encode())
         except OSError:
             return  # The process has ended.
+        except Refused:
+            self._refused += 1
+            with suppress(OSError):
+                await self._reply(_Kind.BROKE, number, b"")
+            if self._refused >= REFUSED_MAX:
+                self._writer.close()
         except Exception:
             # The provider's connection broke, or the request names no provider.
             await self._reply(_Kind.BROKE, number, b"")

@@ -379,11 +379,21 @@ def _confined(
     ends = [*kept_fds, resource.getrlimit(resource.RLIMIT_NOFILE)[0]]
     for before, after in zip([2, *kept_fds], ends, strict=True):
         os.closerange(before + 1, after)
+    _leave_terminal()
     for signal_number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(signal_number, signal.SIG_DFL)
     holds = confine_process()
     with socket.socket(fileno=files[0]) as end:
         work(end, {**arguments, "holds": list(holds)} if work is _report else arguments)
+
+
+def _leave_terminal() -> None:
+    """Replace a terminal: this process could read what its user types, and write escapes to it."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        if os.isatty(stream):
+            os.dup2(null, stream)
+    os.close(null)
 
 
 def _report(channel: socket.socket, arguments: JsonObject) -> None:

@@ -50,9 +50,12 @@ REJECTED = """
 
     setuid setgid setreuid setregid setresuid setresgid setgroups setfsuid setfsgid capset
     personality inotify_init inotify_init1 mknod mknodat
+
+    connect
 """.split()  # noqa: SIM905
 """Grouped: kernel attack surface; other processes; keys; mounts and namespaces; shared memory; the
-machine; the own identity and shared quotas."""
+machine; the own identity and shared quotas; sockets of other programs, which Landlock does not
+protect."""
 
 OWN_PROCESS_ONLY = {
     "prlimit64": 0,
@@ -78,7 +81,9 @@ only crash itself: it must not look as if an outsider had stopped or killed it."
 _SENT_SIGNALS = frozenset(
     {0, signal.SIGILL, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGSEGV}
 )
-_F_SETSIG = 10
+_F_SETOWN, _F_SETSIG, _F_SETOWN_EX = 8, 10, 15
+_SOCKET_TYPE, _SENDING_TYPES = 0xF, (2, 3)
+"""SOCK_DGRAM and SOCK_RAW, which send to any address. Source: unix(7)."""
 _SHARED_ANONYMOUS = 0x21
 """MAP_SHARED | MAP_ANONYMOUS. Source: mmap(2)."""
 FIXED_FILES = (
@@ -86,14 +91,20 @@ FIXED_FILES = (
     "timer_create",
 )
 """Rejected unless the process may start programs. A link in the folder of an episode could make the
-orchestrator mount another folder. A timer can send any signal, as ``F_SETSIG`` can."""
+orchestrator mount another folder. A timer can send any signal, as ``F_SETSIG`` can; ``F_SETOWN``
+chooses the process that gets it."""
 
 PROGRAMS = ("execve", "execveat", "fork", "vfork")
 """Rejected unless the process may start programs. ``clone`` then only makes threads."""
 
 
-def build_filter(*, starts_programs: bool) -> bytes | None:
+def build_filter(*, starts_programs: bool, shares_user: bool = False) -> bytes | None:
     """Return the filter as a BPF program, or None without libseccomp.
+
+    Args:
+        starts_programs: whether the process may start programs.
+        shares_user: whether processes that it must not disturb have the same user; it then gets
+            neither signals to send nor sockets.
 
     Raises:
         OSError: libseccomp rejects the list.
@@ -104,6 +115,11 @@ def build_filter(*, starts_programs: bool) -> bytes | None:
     for call, process in (("setpriority", _PRIO_PROCESS), ("ioprio_set", _IOPRIO_WHO_PROCESS)):
         rules.append(Rule(call, (Comparison(0, NOT_EQUAL, process, 0),)))
     rules.append(Rule("socket", (Comparison(0, NOT_EQUAL, _AF_UNIX, 0),)))
+    rules += [
+        Rule(call, (Comparison(1, MASKED_EQUAL, _SOCKET_TYPE, kind),))
+        for call in ("socket", "socketpair")
+        for kind in _SENDING_TYPES
+    ]
     if not starts_programs:
         rules += [Rule(call) for call in (*PROGRAMS, *FIXED_FILES)]
         rules += _signal_rules()
@@ -111,6 +127,8 @@ def build_filter(*, starts_programs: bool) -> bytes | None:
         # Memory that no limit of a process counts.
         shared = Comparison(3, MASKED_EQUAL, _SHARED_ANONYMOUS, _SHARED_ANONYMOUS)
         rules += [Rule("memfd_create"), Rule("mmap", (shared,))]
+    if shares_user:
+        rules += [Rule(call) for call in (*SIGNAL_ARGUMENT, "socket", "socketpair")]
     return build_program(ALLOW, REJECT, rules)
 
 
@@ -124,7 +142,11 @@ def _signal_rules() -> list[Rule]:
     ]
     return [
         *rules,
-        *(Rule(call, (Comparison(1, EQUAL, _F_SETSIG, 0),)) for call in ("fcntl", "fcntl64")),
+        *(
+            Rule(call, (Comparison(1, EQUAL, command, 0),))
+            for call in ("fcntl", "fcntl64")
+            for command in (_F_SETOWN, _F_SETSIG, _F_SETOWN_EX)
+        ),
     ]
 
 

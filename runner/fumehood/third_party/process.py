@@ -20,6 +20,7 @@ from typing import Protocol
 
 from fumehood.core.errors import InfraError, InputError
 from fumehood.core.json_values import JsonObject
+from fumehood.third_party.serve import OF_CHILD
 
 ANSWER_TIMEOUT_S = 150.0
 """Longer than the process's own limit of a question, so that the process can report the error."""
@@ -51,7 +52,10 @@ class CheckerProcess:
             stdout=subprocess.PIPE,
             env={"PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"},
             cwd="/",
+            # Ctrl-C in the terminal is for the process that asks.
+            start_new_session=True,
         )
+        self._is_late = False
         atexit.register(self.close)
         ready = self._read(START_TIMEOUT_S)
         if "missing" in ready:
@@ -64,8 +68,8 @@ class CheckerProcess:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the process has ended, so that it answers no more questions."""
-        return self._process.poll() is not None
+        """Whether the process has ended or is stuck, so that it answers no more questions."""
+        return self._is_late or self._process.poll() is not None
 
     def ask(self, question: JsonObject) -> JsonObject:
         """Return the checker's reply.
@@ -75,6 +79,8 @@ class CheckerProcess:
             InfraError: The process has ended or is stuck.
         """
         with self._lock:
+            if self._is_late:  # Its reply would belong to an earlier question.
+                raise InfraError(f"the checker {self._name} has ended")
             try:
                 assert self._process.stdin is not None
                 self._process.stdin.write(json.dumps(question).encode("ascii") + b"\n")
@@ -110,13 +116,18 @@ class CheckerProcess:
         ready, _, _ = select([stream], [], [], timeout_s)
         line = stream.readline() if ready else b""
         if not line:
-            self._kill()
+            self._is_late = True
+            self.close()
             raise InfraError(f"the checker {self._name} does not reply within {timeout_s} s")
         try:
             answer = json.loads(line)
         except (ValueError, RecursionError):
             answer = {"failed": "its reply is not JSON"}
-        return answer if isinstance(answer, dict) else {}
+        if not isinstance(answer, dict):
+            return {}
+        if line.startswith(OF_CHILD) and "stalled" in answer:
+            return {"failed": "its reply is not valid"}
+        return answer
 
 
 class Checker(Protocol):

@@ -12,11 +12,13 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
+from time import monotonic
 from typing import Any
 
 from fumehood.core.user_ids import CHECKER_UID
 from fumehood.supervised.confinement import leave_network, python_paths
 from fumehood.supervised.landlock import restrict_files
+from fumehood.supervised.system_calls import build_filter, install_filter
 
 CHECKERS = {
     "agentdojo": "fumehood.benchmarks.agentdojo.checker",
@@ -40,11 +42,13 @@ STALLED_CPU_S_MAX = 2.0
 ran, which is not the fault of the agent that caused it. Honest questions need less."""
 MEMORY_BYTES_MAX = 2 << 30
 REPLY_BYTES_MAX = 64 << 20
+OF_CHILD = b" "
+"""Begins the line of a reply that a child wrote. It cannot state that the child was stopped."""
 OPEN_FILES_MAX = 64
 _IMPORTED_LATE = ("_strptime", "encodings.idna", "encodings.unicode_escape", "traceback")
 """Modules that Python imports on first use, when this process can no longer read them."""
 _CLONE_NEWNET = 0x40000000
-_PR_SET_NO_NEW_PRIVS, _PR_SET_DUMPABLE = 38, 4
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38
 
 
 def main(name: str) -> None:
@@ -61,7 +65,9 @@ def main(name: str) -> None:
         return
     for imported in _IMPORTED_LATE:
         import_module(imported)
-    _confine(reads_files=hasattr(module, "prepare"))
+    reads_files = hasattr(module, "prepare")
+    confine_child = _child_confinement(reads_files=reads_files)
+    _confine(reads_files=reads_files)
     replies.write(_line({"ready": True}))
     for number, line in enumerate(sys.stdin.buffer):
         try:
@@ -70,17 +76,19 @@ def main(name: str) -> None:
         except Exception as error:
             replies.write(_failed(error))
             continue
-        replies.write(_run_in_child(module.check, question))
+        replies.write(_run_in_child(module.check, question, confine_child))
 
 
 def _run_in_child(
-    check: Callable[[dict[str, Any]], dict[str, Any]], question: dict[str, Any]
+    check: Callable[[dict[str, Any]], dict[str, Any]],
+    question: dict[str, Any],
+    confine_child: Callable[[], None],
 ) -> bytes:
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reading)
-        _reply(check, question, writing)
+        _reply(check, question, writing, confine_child)
     os.close(writing)
     reply, ended = _read_all(reading, WALL_S_MAX)
     with suppress(ProcessLookupError):
@@ -89,17 +97,21 @@ def _run_in_child(
     line, line_end, _ = reply.partition(b"\n")
     if line_end:
         # Further lines, which hostile code could write, would answer later questions.
-        return line + line_end
+        return OF_CHILD + line + line_end
     if not ended and usage.ru_utime + usage.ru_stime < STALLED_CPU_S_MAX:
         return _line({"stalled": f"no reply within {WALL_S_MAX} s, within its processor time"})
     return _line({"failed": "it exceeded its time or memory limit"})
 
 
 def _reply(
-    check: Callable[[dict[str, Any]], dict[str, Any]], question: dict[str, Any], writing: int
+    check: Callable[[dict[str, Any]], dict[str, Any]],
+    question: dict[str, Any],
+    writing: int,
+    confine_child: Callable[[], None],
 ) -> None:
     """Write the reply and end this process in every case."""
     try:
+        confine_child()
         # Hostile code could read the questions of the parent process and write its replies.
         os.dup2(2, 0)
         os.closerange(3, writing)
@@ -119,8 +131,10 @@ def _reply(
 def _read_all(stream: int, timeout_s: float) -> tuple[bytes, bool]:
     """Return what a child wrote, and whether it closed the stream in time."""
     parts: list[bytes] = []
-    ended, left = False, REPLY_BYTES_MAX
-    while not ended and left > 0 and select.select([stream], [], [], timeout_s)[0]:
+    ended, left, deadline = False, REPLY_BYTES_MAX, monotonic() + timeout_s
+    while not ended and left > 0:
+        if not select.select([stream], [], [], max(0.0, deadline - monotonic()))[0]:
+            break
         part = os.read(stream, 1 << 16)
         left -= len(part)
         parts.append(part)
@@ -139,6 +153,30 @@ def _failed(error: BaseException) -> bytes:
 
 def _line(reply: dict[str, Any]) -> bytes:
     return json.dumps(reply).encode("ascii") + b"\n"
+
+
+def _child_confinement(*, reads_files: bool) -> Callable[[], None]:
+    """Return what each child does before it runs a check.
+
+    Its parent and all other checkers have the same user. It must reach neither them nor the
+    terminal nor a place where it could leave something for a later question.
+    """
+    libc, parent = ctypes.CDLL(None), os.getpid()
+    program = build_filter(starts_programs=False, shares_user=True)
+    null = os.open(os.devnull, os.O_RDWR)
+
+    def confine_child() -> None:
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(1)
+        for stream in range(3):
+            os.dup2(null, stream)
+        # A checkout reads its data again.
+        restrict_files(("/",) if reads_files else python_paths(), ())
+        if program is not None:
+            install_filter(program)
+
+    return confine_child
 
 
 def _confine(*, reads_files: bool) -> None:

@@ -6,12 +6,14 @@ import asyncio
 import json
 import socket
 import struct
+from dataclasses import replace
+from threading import Event
 from typing import Any
 
 import pytest
 
 from fumehood.core.ledger import Budget
-from fumehood.gateway.broker import Broker
+from fumehood.gateway.broker import OPEN_BODIES_MAX, REFUSED_MAX, Broker
 from fumehood.gateway.provider_client import ProviderClient
 from fumehood.gateway.requests import SMALL_BODY_BYTES
 from fumehood.testing.scripted_models import ScriptedModels
@@ -180,3 +182,53 @@ def test_a_forged_request_is_not_sent(forged: dict[str, Any]) -> None:
     with ScriptedModels(lambda _: ScriptedReply(text="ok")) as models:
         assert first_reply(models, {**PLAIN, **forged}) == BROKE
         assert not models.asked
+
+
+def test_a_process_that_sends_many_forged_requests_loses_its_connection() -> None:
+    with ScriptedModels(lambda _: ScriptedReply(text="ok")) as models:
+        forged = body(previous_response_id="resp_1")
+        calls = Budget(model_calls=100)
+        assert replies(models, PLAIN, forged, calls, REFUSED_MAX) == [BROKE] * REFUSED_MAX
+        with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+            replies(models, PLAIN, forged, calls, REFUSED_MAX + 1)
+        assert models.asked == []
+
+
+def test_requests_beyond_the_memory_of_a_process_are_read_when_others_have_ended() -> None:
+    answers = Event()
+
+    def answer(_: object) -> ScriptedReply:
+        answers.wait()
+        return ScriptedReply(text="ok")
+
+    encoded = json.dumps(PLAIN).encode()
+    content = struct.pack(">I", len(encoded)) + encoded + body()
+    requests = 3 * OPEN_BODIES_MAX
+
+    async def run() -> int:
+        settings = replace(gateway_settings(models, attempts=1), body_bytes_max=len(content))
+        client = ProviderClient(settings)
+        here, there = socket.socketpair()
+        broker = Broker(settings, client)
+        broker.limit(Budget(model_calls=100))
+        serving = asyncio.create_task(broker.serve(there))
+        reader, writer = await asyncio.open_connection(sock=here)
+        for number in range(requests):
+            writer.write(struct.pack(">IBI", len(content), SEND, number) + content)
+        while len(models.asked) <= OPEN_BODIES_MAX:
+            await asyncio.sleep(0.01)
+        open_requests = len(broker._tasks)
+        answers.set()
+        ended = 0
+        while ended < requests:
+            size, kind, _ = struct.unpack(">IBI", await reader.readexactly(9))
+            await reader.readexactly(size)
+            ended += kind == ENDED
+        writer.close()
+        await serving
+        await client.close()
+        return open_requests
+
+    with ScriptedModels(answer) as models:
+        assert asyncio.run(run()) == OPEN_BODIES_MAX + 1
+        assert len(models.asked) == requests

@@ -6,6 +6,8 @@ import json
 import os
 import resource
 import signal
+import socket
+import subprocess
 import sys
 import tempfile
 import time
@@ -34,6 +36,7 @@ NAMES = (
     "allocate",
     "die",
     "attempt",
+    "reach",
     "share",
     "echo",
     "listen",
@@ -207,6 +210,45 @@ def test_a_process_reaches_nothing_but_its_own_folder(server: ForkServer, tmp_pa
     assert could["core"] == 0
     assert could["files"] == 5, "standard streams, the channel, and the list itself"
     assert not (tmp_path / "written").exists()
+
+
+def test_a_process_reaches_no_socket_of_another_program(server: ForkServer) -> None:
+    with (
+        tempfile.TemporaryDirectory() as name,
+        socket.socket(socket.AF_UNIX) as stream,
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as any_sender,
+    ):
+        paths = {"stream": f"{name}/stream", "any": f"{name}/any"}
+        os.chmod(name, 0o711)
+        for listening, path in zip((stream, any_sender), paths.values(), strict=True):
+            listening.bind(path)
+            os.chmod(path, 0o777)
+        stream.listen()
+        assert all(supervised_entries.reach({**paths}).values()), "the control without confinement"
+        if confinement.SYSTEM_CALLS in server.holds:
+            assert server.ask("reach", {**paths}, LIMITS) == {"connects": False, "sends": False}
+
+
+def test_a_process_has_no_terminal_of_its_owner() -> None:
+    terminal, end = os.openpty()
+    script = (
+        "from fumehood.supervised.fork_server import ForkServer\n"
+        "from fumehood.supervised.limits import Limits\n"
+        f"server = ForkServer({{'attempt': '{MODULE}:attempt'}})\n"
+        "print(server.ask('attempt', {'outside': '/none'}, Limits())['is at a terminal'])\n"
+        "server.close()"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", script],
+        stdin=end,
+        stdout=subprocess.PIPE,
+        stderr=end,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        check=True,
+    )
+    os.close(end)
+    os.close(terminal)
+    assert ended.stdout == b"False\n"
 
 
 def test_this_machine_supports_every_part_that_its_kernel_has(server: ForkServer) -> None:
