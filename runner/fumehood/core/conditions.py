@@ -19,7 +19,8 @@ def resolve(value: Json, path: Json | Sequence[str]) -> Json:
 
     Args:
         value: where the path starts.
-        path: steps joined by dots, or a tuple of steps, which may contain dots.
+        path: steps joined by dots, or a tuple of steps, which may contain dots. In a tuple, a list
+            position has one notation, because an agent may have written it.
 
     Raises:
         KeyError, IndexError, TypeError, ValueError: the path does not exist.
@@ -30,7 +31,7 @@ def resolve(value: Json, path: Json | Sequence[str]) -> Json:
     for step in path.split(".") if isinstance(path, str) else path:
         if isinstance(value, dict):
             value = value[step]
-        elif isinstance(value, list):
+        elif isinstance(value, list) and (isinstance(path, str) or str(int(step)) == step):
             value = value[int(step)]
         else:
             raise KeyError(step)

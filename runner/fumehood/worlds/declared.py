@@ -6,6 +6,7 @@ The key ``toolset`` of the state declares the ``tools``, each with a JSON Schema
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -172,9 +173,15 @@ class _Step:
 
     def steps(self, path: str) -> tuple[str, ...]:
         """Return the steps of a path. An argument is one step, even if it contains dots."""
-        steps = [self._text(step) for step in path.split(".")]
+        named = path.split(".")
+        steps = [self._text(step) for step in named]
         if not all(isinstance(step, str) or type(step) is int for step in steps):
             raise Rejected("invalid_value", "An ID must be text or a whole number.")
+        # A second notation of a list position, which preconditions do not expect. For integers,
+        # the schema of the argument has the bounds.
+        texts = [step for name, step in zip(named, steps, strict=True) if step != name]
+        if any(isinstance(text, str) and re.fullmatch("-[0-9]+", text) for text in texts):
+            raise Rejected("invalid_value", "An ID must not be the text of a negative number.")
         return tuple(map(str, steps))
 
     def at(self, steps: tuple[str, ...]) -> Json:

@@ -53,6 +53,20 @@ def test_a_number_of_a_new_entry_that_is_taken_is_skipped() -> None:
     assert call(declared, "order", count=1)["order"]["id"] == "o3"
 
 
+def test_a_text_selects_an_entry_of_a_list_in_one_notation() -> None:
+    locked = {"op": "in", "path": "locked", "value": "$slot"}
+    requires = [{"condition": {"op": "not", "condition": locked}, "message": "It is locked."}]
+    rules = [{"op": "set", "path": "slots.$slot", "value": "taken"}]
+    book = {**tool("book", rules, slot="string"), "requires": requires}
+    declared = world(book, slots=["", "", ""], locked=["1"])
+    for slot in ("1", "01", "+1", " 1", "0_1", "١", "-2"):
+        assert call(declared, "book", slot=slot) in {"not_allowed", "not_found", "invalid_value"}
+    assert call(declared, "book", slot="2") == {"ok": True}
+    assert declared.state["slots"] == ["", "", "taken"]
+    last = world(tool("last", [{"op": "get", "path": "slots.-1"}]), slots=["a", "b"])
+    assert call(last, "last") == {"result": "b"}
+
+
 def test_preconditions_are_checked_before_any_rule() -> None:
     assert call(world(), "rename", id="a1", owner="Di")["result"]["owner"] == "Di"
     assert call(world(), "rename", id="a.2", owner="Di") == "insufficient"
