@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from fumehood.core import outcome
 from fumehood.core.episode_spec import SeatSpec
+from fumehood.core.evidence import SeenProblem
 from fumehood.core.fault_plan import FaultRule
 from fumehood.core.gold import Gold
 from fumehood.core.ledger import Budget
@@ -208,6 +210,30 @@ def test_a_stop_because_of_the_model_has_the_label_of_its_problem(
     why = _why(tmp_path, lambda seat: seat.stop(problem), _case())
     assert why.primary is label
     assert problem.value in why.signs[0].description or label is Label.BUDGET
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_a_problem_that_only_the_agent_reported_hides_no_other_cause(
+    tmp_path: Path, repeats: int
+) -> None:
+    def player(seat: InProcessSession) -> None:
+        for _ in range(repeats):
+            seat.call("get_account" if repeats > 1 else "perform_magic", {"id": "a1"})
+        seat.stop(ModelProblem.CONTEXT_OVERFLOW)
+
+    result, trace = _play(tmp_path, player, _case())
+    reported = attribute(result, trace.evidence)
+    assert reported is not None
+    assert reported.primary is (Label.REASONING if repeats > 1 else Label.TOOL_INVOCATION)
+    assert Label.CONTEXT_OVERFLOW in reported.secondary
+    (sign,) = (sign for sign in reported.signs if sign.only_reported)
+    assert sign.description == "stopped: context_overflow; only the agent reported it"
+    assert trace.evidence is not None
+    seen = SeenProblem("agent", outcome.ModelProblem.CONTEXT_OVERFLOW, "gateway", repeats)
+    shown = attribute(result, replace(trace.evidence, model_problems=(seen,)))
+    assert shown is not None
+    assert shown.primary is Label.CONTEXT_OVERFLOW
+    assert not any(sign.only_reported for sign in shown.signs)
 
 
 def test_a_reply_that_was_cut_once_is_only_secondary(tmp_path: Path) -> None:

@@ -111,6 +111,8 @@ class Sign:
     """False if the agent recovered from it, or if another sign explains it."""
     seat: str = ""
     """Empty for the whole episode."""
+    only_reported: bool = False
+    """Whether only the agent reported it. Signs that the trace shows come first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,8 @@ class Attribution:
 
 def attribution_of(signs: tuple[Sign, ...], counterparts: Sequence[str] = ()) -> Attribution:
     """Choose the primary label, the first decisive one in the order of the enum.
+
+    A label that only the agent reported is chosen if the trace shows no other one.
 
     Args:
         signs: the evidence.
@@ -154,8 +158,14 @@ def attribution_of(signs: tuple[Sign, ...], counterparts: Sequence[str] = ()) ->
 
 def _primary(signs: Sequence[Sign]) -> Label:
     decisive = {sign.label for sign in signs if sign.decisive}
+    shown = {sign.label for sign in signs if sign.decisive and not sign.only_reported}
+    decisive = (shown - {Label.UNATTRIBUTED}) or decisive
     return next((label for label in Label if label in decisive), Label.UNATTRIBUTED)
 
+
+GATEWAY = "gateway"
+"""Source of a problem that a response of a provider shows."""
+ONLY_REPORTED = "; only the agent reported it"
 
 REPEATED = 3
 """Number of consecutive calls that are a loop, or that explain why a budget was used up."""
@@ -213,6 +223,25 @@ class FailedEpisode:
         ends = self.evidence.ends if self.evidence else {}
         own = (seat for seat in ends if seat not in self.result.task.counterparts)
         return next((seat for seat in own if ends[seat] == self.result.row.outcome), "")
+
+    def only_reported(self, *problems: ModelProblem) -> bool:
+        """Return whether no response to the agent that the gateway saw shows one of them."""
+        seen = self.evidence.model_problems if self.evidence else ()
+        shown = {own.problem for own in seen if own.source == GATEWAY and self._is_own(own.seat)}
+        return shown.isdisjoint(problems)
+
+    def _is_own(self, seat: str) -> bool:
+        return seat not in self.result.task.counterparts
+
+    @property
+    def ended_itself(self) -> bool:
+        """Whether the agent ended its work, and nothing but its report says that it had to."""
+        match self.result.row.outcome:
+            case Finished() | GaveUp():
+                return True
+            case Stopped(problem):
+                return self.only_reported(problem)
+        return False
 
 
 Rule = Callable[[FailedEpisode], Iterator[Sign]]
@@ -273,10 +302,14 @@ def _stopped(episode: FailedEpisode) -> Iterator[Sign]:
         case OutOfBudget() | Stopped(ModelProblem.TURN_LIMIT) as end:
             cause = _unusable_replies(episode) or _invalid_end(episode)
             left = f"no {end.kind.value} left" if isinstance(end, OutOfBudget) else "no turn left"
-            text = f"{left}{_last_failure(episode.calls)}"
+            reported = isinstance(end, Stopped) and episode.only_reported(end.problem)
+            text = f"{left}{_last_failure(episode.calls)}{ONLY_REPORTED if reported else ''}"
+            # The gateway cannot see the agent's own limit. It comes before a loop, as budgets do.
             yield Sign(Label.BUDGET, text, cause is None, seat)
         case Stopped(problem):
-            yield Sign(_LABEL_OF_STOP[problem], f"stopped: {problem.value}", True, seat)
+            reported = episode.only_reported(problem)
+            text = f"stopped: {problem.value}{ONLY_REPORTED if reported else ''}"
+            yield Sign(_LABEL_OF_STOP[problem], text, True, seat, reported)
         case AgentCrashed(detail):
             cause = _overflow(episode) or _unusable_replies(episode)
             yield Sign(Label.CRASH, detail, cause is None, seat)
@@ -299,8 +332,11 @@ def _unusable_replies(episode: FailedEpisode) -> Sign | None:
     # A few cut replies do not explain a budget that failing calls used up afterwards.
     if any(not call.failure for call in later) or len(unusable) < min(REPEATED, 1 + len(later)):
         return None
-    names = ", ".join(sorted({problem.problem.value for problem in unusable}))
-    return Sign(Label.PARSING, f"{len(unusable)} replies could not be used: {names}", True, seat)
+    kinds = {problem.problem for problem in unusable}
+    names = ", ".join(sorted(kind.value for kind in kinds))
+    reported = ONLY_REPORTED if episode.only_reported(*kinds) else ""
+    text = f"{len(unusable)} replies could not be used: {names}{reported}"
+    return Sign(Label.PARSING, text, True, seat)
 
 
 def _invalid_end(episode: FailedEpisode) -> Sign | None:
@@ -344,7 +380,6 @@ def _lost_replies(episode: FailedEpisode) -> Iterator[Sign]:
 
 
 def _invalid(episode: FailedEpisode) -> Iterator[Sign]:
-    ended_itself = isinstance(episode.result.row.outcome, Finished | GaveUp)
     for seat, numbered in episode.seats:
         groups: dict[tuple[str, str], list[int]] = defaultdict(list)
         for index, (_, call) in enumerate(numbered):
@@ -357,7 +392,7 @@ def _invalid(episode: FailedEpisode) -> Iterator[Sign]:
             corrected = any(code == "unknown_tool" or call.tool_name == tool for call in later)
             times = f" ({len(indexes)} times)" if len(indexes) > 1 else ""
             text = f"call {first}: {tool} failed with {code}{times}"
-            yield Sign(Label.TOOL_INVOCATION, text, ended_itself and not corrected, seat)
+            yield Sign(Label.TOOL_INVOCATION, text, episode.ended_itself and not corrected, seat)
 
 
 def _loop(episode: FailedEpisode) -> Iterator[Sign]:
@@ -394,7 +429,8 @@ def _not_recovered(episode: FailedEpisode) -> Iterator[Sign]:
             text = f"call {number}: a fault fired on {call.tool_name}, which never succeeded later"
             # Only in a solvable task was it the agent's decision not to recover.
             label = Label.REASONING if episode.solvable else Label.UNATTRIBUTED
-            yield Sign(label, text, True, seat)
+            # After a stop, the missing calls do not contradict the report of the agent.
+            yield Sign(label, text, not isinstance(episode.result.row.outcome, Stopped), seat)
             break
 
 
