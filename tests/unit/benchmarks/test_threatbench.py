@@ -114,6 +114,12 @@ def test_the_tools_answer_as_in_the_package() -> None:
     assert store["tea"] == "green"
 
 
+def test_a_message_with_a_set_has_one_order() -> None:
+    moves = [call("categorize_email", email_index=1, category="maybe")]
+    (refused,) = play_in_memory(case("autonomy_hijack").task, moves).calls
+    assert str((refused.output or {})["result"]).endswith("one of: {'important', 'normal', 'spam'}")
+
+
 def test_tools_are_described_by_their_docstrings() -> None:
     toolset = case("autonomy_hijack").task.initial_state["toolset"]
     assert isinstance(toolset, dict)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from copy import deepcopy
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,6 +22,11 @@ INSTALL = "pip install --no-deps 'inspect-evals==0.26.0'"
 _TYPES = {"str": "string", "int": "integer"}
 _FRAMEWORK = """
 Tool = ToolResult = object
+
+
+class _Set(list):
+    def __repr__(self):
+        return f"{{{', '.join(map(repr, self))}}}"
 
 
 class _Store:
@@ -39,7 +45,13 @@ def tool(factory):
 
     return call
 """
-"""Replaces the four names of the framework that the tools use."""
+"""Replaces the four names of the framework that the tools use, and sets, whose order in messages
+would differ between processes."""
+
+
+class _OrderedSets(ast.NodeTransformer):
+    def visit_Set(self, node: ast.Set) -> ast.Call:
+        return ast.Call(ast.Name("_Set", ast.Load()), [ast.List(node.elts, ast.Load())], [])
 
 
 def package_folder() -> Path:
@@ -87,8 +99,12 @@ def toolset(kind: str) -> JsonObject:
         raise _other_version(path, f"TASK_TOOLS[{kind!r}]")
     return {
         "tools": [_declared(factory, path) for factory in chosen],
-        "python": "\n\n\n".join([_FRAMEWORK.strip(), *map(ast.unparse, chosen)]),
+        "python": "\n\n\n".join([_FRAMEWORK.strip(), *map(_source, chosen)]),
     }
+
+
+def _source(factory: ast.FunctionDef) -> str:
+    return ast.unparse(_OrderedSets().visit(deepcopy(factory)))
 
 
 def _names_of(kind: str, nodes: list[ast.stmt]) -> list[str]:
