@@ -78,6 +78,8 @@ class Toolkit(_Published):
 class InjecAgent:
     """The benchmark ``injecagent``. Its argument is ``CHECKOUT[:KIND][:SETTING]``."""
 
+    source = "uiuc-kang-lab/InjecAgent, your checkout"
+
     def load(self, argument: str) -> Suite:
         """Return the tasks of one kind or of both."""
         folder, selected = argument, set[str]()
