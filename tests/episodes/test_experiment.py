@@ -398,4 +398,5 @@ def test_a_planted_effect_is_found(tmp_path: Path) -> None:
         "sample--large": 2,
     }
     assert all(used["tokens"] >= 10 * sum(USAGE) for used in estimate.values())
+    assert all(used["seconds"] > 0 for used in estimate.values())
     assert json.loads((tmp_path / "out" / "experiment.json").read_text())["cells"]

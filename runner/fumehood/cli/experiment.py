@@ -37,7 +37,6 @@ from fumehood.orchestrator.experiment import (
 )
 from fumehood.orchestrator.rescore import rescore
 from fumehood.orchestrator.setup import RunSetup
-from fumehood.orchestrator.stop_signals import Stopped
 from fumehood.records.run_reader import RunReader
 from fumehood.report.statistics.power import ASSUMPTIONS, detectable_difference
 from fumehood.report.summary import ModelCosts, model_costs
@@ -111,11 +110,7 @@ def experiment(
             say(title, err=True)
         return run_with_progress(config, path, quiet=as_json)
 
-    try:
-        readers = list(run_plan(plan, folder, run_cell))
-    except Stopped:
-        say(f"fumehood: continue with: fumehood experiment {folder}", err=True)
-        raise
+    readers = list(run_plan(plan, folder, run_cell))
     runs = [join_run(reader, rescore(reader)) for reader in readers]
     findings = compute_findings(runs, subjects_of(runs), None, Solvability)
     page = write_report(findings, folder / "report")[0]
@@ -160,20 +155,27 @@ def _estimate(setups: Mapping[str, RunSetup], tasks: int, *, quiet: bool) -> dic
     """Play some tasks of each cell once, in a temporary folder."""
     used = {}
     with TemporaryDirectory(prefix="fumehood-estimate-") as folder:
-        for name, setup in setups.items():
+        for number, (name, setup) in enumerate(setups.items(), start=1):
+            if not quiet:
+                say(f"estimate {number} of {len(setups)}: {name}", err=True)
             names = [case.task.task_id for case in setup.suite.cases]
             drawn = Random(setup.config.seed).sample(names, min(tasks, len(names)))
             selection = TaskSelection(names=tuple(map(escape, drawn)))
             config = setup.config.model_copy(update={"tasks": selection, "trials": 1})
-            run = run_with_progress(config, Path(folder) / name, quiet=quiet)
-            used[name] = _extrapolated(run, setup)
+            began_at = time.monotonic()
+            run = run_with_progress(config, Path(folder) / name, quiet=quiet, is_kept=False)
+            used[name] = _extrapolated(run, setup, time.monotonic() - began_at)
     return used
 
 
-def _extrapolated(run: RunReader, setup: RunSetup) -> _Used:
+def _extrapolated(run: RunReader, setup: RunSetup, elapsed_s: float) -> _Used:
     rows = run.rows()
     costs = model_costs(run, rows) if setup.config.models else {}
     factor = len(setup.episodes) / max(1, len(rows))
+    concurrency = setup.config.concurrency
+    played_s = sum(row.wall_ms for row in rows) / 1000 / min(concurrency, max(1, len(rows)))
+    start_s = max(0.0, elapsed_s - played_s)  # Each run starts once.
+    episodes_s = sum(row.wall_ms for row in rows) / 1000 * factor / concurrency
     total = reduce(ModelCosts.plus, costs.values(), ModelCosts())
     calls = [row.score.metrics.get("tool_calls") for row in rows]
     numbers = [float(value) for value in calls if isinstance(value, int | float)]
@@ -185,7 +187,7 @@ def _extrapolated(run: RunReader, setup: RunSetup) -> _Used:
             tokens=round(total.tokens * factor),
             microusd=round(total.microusd * factor),
         ),
-        seconds=sum(row.wall_ms for row in rows) / 1000 * factor / setup.config.concurrency,
+        seconds=start_s + episodes_s,
     )
 
 
@@ -302,10 +304,13 @@ def _used_table(used: Mapping[str, _Used]) -> TextTable:
             f"{item.calls:,.0f}",
             f"{item.costs.calls:,}",
             f"{item.costs.tokens:,}",
-            dollars(item.costs.microusd),
+            NONE if item.costs.calls and not item.costs.microusd else dollars(item.costs.microusd),
             f"{item.seconds / 60:,.1f}",
         )
         for name, item in (*own, ("all", total))
     ]
-    note = "Extrapolated from the played episodes; they are not part of the experiment."
+    note = (
+        "Extrapolated from the played episodes; they are not part of the experiment. "
+        f"{NONE}: no price is known; set models.prices."
+    )
     return TextTable("Estimated use of the whole experiment", header, rows, note=note)

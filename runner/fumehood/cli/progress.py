@@ -14,7 +14,7 @@ from fumehood.core.outcome import outcome_name
 from fumehood.orchestrator import launch
 from fumehood.orchestrator.config import RunConfig
 from fumehood.records.row import EpisodeRow
-from fumehood.records.run_reader import RunReader
+from fumehood.records.run_reader import RunReader, folder_to_resume
 from fumehood.report.safe_text import one_line
 
 LINE_EVERY_S = 5.0
@@ -24,9 +24,17 @@ LINE_EVERY_S = 5.0
 class RunProgress:
     """Shows how many episodes are finished and their results. A context manager."""
 
-    def __init__(self, console: Console, *, quiet: bool) -> None:
+    def __init__(self, console: Console, *, quiet: bool, is_kept: bool = True) -> None:
+        """Create the display.
+
+        Args:
+            console: receives the lines.
+            quiet: whether to print no progress.
+            is_kept: whether the run folder remains after an interruption.
+        """
         self._console = console
         self._quiet = quiet
+        self._is_kept = is_kept
         self._total = self._done = self._successes = self._infra = 0
         self._printed_at = self._started_at = time.monotonic()
         self._folder: Path | None = None
@@ -54,8 +62,9 @@ class RunProgress:
         self._bar.stop()
         self._print_speed()
         if isinstance(error, KeyboardInterrupt) and self._folder is not None:
-            hint = f"continue with: fumehood resume {self._folder}"
-            line = f"{self._done} of {self._total} episodes are finished; {hint}"
+            line = f"{self._done} of {self._total} episodes are finished"
+            if self._is_kept:
+                line += f"; continue with: fumehood resume {folder_to_resume(self._folder)}"
             self._console.print(one_line(line), highlight=False, markup=False, soft_wrap=True)
 
     def wait(self, step: str) -> None:
@@ -122,17 +131,20 @@ class RunProgress:
             )
 
 
-def run_with_progress(config: RunConfig, path: Path, *, quiet: bool) -> RunReader:
+def run_with_progress(
+    config: RunConfig, path: Path, *, quiet: bool, is_kept: bool = True
+) -> RunReader:
     """Return the content of a finished run: a new run, or an existing one that is resumed.
 
     Args:
         config: of the run.
         path: the run folder.
         quiet: whether to print no progress.
+        is_kept: whether the run folder remains after an interruption.
 
     Raises:
         InputError: the folder holds a run with another plan, or the run cannot be executed.
         InfraError: the services do not start.
     """
-    with RunProgress(Console(stderr=True), quiet=quiet) as progress:
+    with RunProgress(Console(stderr=True), quiet=quiet, is_kept=is_kept) as progress:
         return launch.run_or_resume(config, path, progress.callbacks())

@@ -28,7 +28,12 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("what", type=click.Choice(["toolmisuse"]))
 @click.option("--data", type=PATH, help="Published task files.  [default: generate]")
-@click.option("--profile", default="paper", show_default=True, help="Generated suite.")
+@click.option(
+    "--profile",
+    default="paper",
+    show_default=True,
+    help="Generated suite: `small` has 50 tasks, `paper` 1,000.",
+)
 @click.option("--out", type=PATH, help="Output folder.  [default: runs/reproduce-TIME]")
 @click.option(
     "--engine", default="inline", show_default=True, help="As in `run`; the agents are built in."

@@ -46,13 +46,12 @@ from fumehood.orchestrator.setup import RunSetup
 from fumehood.records.files import make_private_folder, read_plain, write_whole
 from fumehood.records.row import file_name
 from fumehood.records.run_folder import one_writer
-from fumehood.records.run_reader import RunReader
+from fumehood.records.run_reader import PLAN_FILE, RunReader
 from fumehood.records.signing_key import KEY_VARIABLE, is_signed_by, user_key
 from fumehood_snapshots.library.settings import SearchConfig
 from fumehood_snapshots.web.policy import FetchPolicy
 
 FORMAT = "fumehood.experiment/1"
-PLAN_FILE = "experiment.json"
 RUNS = "runs"
 OWN = "own"
 """Name of the budget level that leaves the budgets of the tasks unchanged."""

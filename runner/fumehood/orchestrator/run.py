@@ -25,6 +25,7 @@ from fumehood.orchestrator.scoring import ScoredAttempt
 from fumehood.orchestrator.stop_signals import StopRequests
 from fumehood.records.row import IDENTITY, EpisodeRow
 from fumehood.records.run_folder import RunFolder
+from fumehood.records.run_reader import folder_to_resume
 
 AttemptEpisode = Callable[[EpisodeSpec, EpisodePlan], Attempt]
 """Attempts one episode; an infrastructure failure is part of the result."""
@@ -241,7 +242,7 @@ def _reason_to_stop(row: EpisodeRow, whose: str, folder: RunFolder) -> str:
     return (
         f"the infrastructure failed {CONSECUTIVE_FAILURES_MAX} episodes{whose} in a row, the last "
         f"with {outcome_name(row.outcome)}: {detail}; finished episodes are stored, continue with: "
-        f"fumehood resume {folder.path}"
+        f"fumehood resume {folder_to_resume(folder.path)}"
     )
 
 

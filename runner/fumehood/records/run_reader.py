@@ -31,6 +31,8 @@ from fumehood.records.trust import SHOWN_DIGITS, Trust
 from fumehood.records.verify import Verification, verify
 
 _MANIFEST, _SUITE = PLAN_FILES
+PLAN_FILE = "experiment.json"
+"""Plan of an experiment, whose run folders are below ``runs``."""
 
 
 class Accept(Enum):
@@ -301,3 +303,9 @@ def _manifest_of(path: Path, plan: dict[str, bytes]) -> dict[str, Json]:
     if manifest.get("format") != FORMAT:
         raise InputError(f"{path / _MANIFEST} does not have the format {FORMAT}")
     return manifest
+
+
+def folder_to_resume(run: Path) -> Path:
+    """Return the folder of the experiment that a run belongs to; without one, the run folder."""
+    experiment = run.parent.parent
+    return experiment if (experiment / PLAN_FILE).is_file() else run

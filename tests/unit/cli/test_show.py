@@ -12,6 +12,7 @@ from rich.console import Console
 from fumehood.cli.main import fumehood
 from fumehood.cli.progress import RunProgress
 from fumehood.core.errors import InputError
+from fumehood.records.run_reader import PLAN_FILE
 from tests.unit.report.runs import played
 
 
@@ -42,6 +43,28 @@ def test_the_folder_of_an_experiment_is_refused_with_a_run_folder_of_it(
     run = played(tmp_path / "runs" / "sample--none", "noop", tasks=1).path
     with pytest.raises(InputError, match=f"has 1 run folder: name one, such as {run}"):
         invoke(command, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("plan", "is_kept", "hint"),
+    [
+        (False, True, "; continue with: fumehood resume {run}"),
+        (True, True, "; continue with: fumehood resume {experiment}"),
+        (True, False, ""),
+    ],
+)
+def test_an_interrupted_run_names_what_to_resume(
+    plan: bool, is_kept: bool, hint: str, tmp_path: Path
+) -> None:
+    run = tmp_path / "runs" / "sample--none"
+    if plan:
+        (tmp_path / PLAN_FILE).write_text("{}")
+    printed = StringIO()
+    progress = RunProgress(Console(file=printed), quiet=False, is_kept=is_kept)
+    progress.start(run, "", 8, 0)
+    progress.__exit__(KeyboardInterrupt, KeyboardInterrupt(), None)
+    expected = hint.format(run=run, experiment=tmp_path)
+    assert printed.getvalue().endswith("/\n" + f"0 of 8 episodes are finished{expected}\n")
 
 
 def test_a_finished_run_that_is_resumed_names_no_engine() -> None:
