@@ -79,7 +79,13 @@ def test_the_page_leads_to_a_checked_agent(page: Path, work_folder: Path) -> Non
         check=False,
     )
     assert done.returncode == 0, done.stderr + done.stdout
-    missing = [line for line in expected_output(text) if line not in done.stdout.splitlines()]
+    # A note about a slow end of an agent may follow on the same line.
+    printed = done.stdout.splitlines()
+    missing = [
+        line
+        for line in expected_output(text)
+        if not any(other == line or other.startswith(f"{line}; ") for other in printed)
+    ]
     assert missing == [], done.stdout
     assert re.search(r"^\S+ +100\.0%", done.stdout, re.MULTILINE), "the task is not solved"
     assert time.monotonic() - started < TIMEOUT_S

@@ -13,5 +13,6 @@ def remove_images_from(below: Path) -> None:
     daemon = Daemon()
     for reference, labels in daemon.images_of((folder.NAME,)):
         if labels.get(folder.MADE_FROM, "").startswith(str(below)):
-            daemon.client.remove_image(reference)
+            # A container of a box that was just removed may still be listed.
+            daemon.client.remove_image(reference, force=True)
     daemon.close()
