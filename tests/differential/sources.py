@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -169,8 +170,8 @@ def _results(evidence: Evidence) -> list[Any]:
 
 
 @dataclass(frozen=True)
-class WerewolfGames:
-    """Random sets of living players of a game of werewolf."""
+class RandomItems(ABC):
+    """Questions without episodes, each drawn from its own seed."""
 
     name: str
     count: int
@@ -179,6 +180,13 @@ class WerewolfGames:
 
     def items(self, count: int, seed: int) -> Sequence[Item]:
         return [self._item(random.Random(f"{seed}/{number}")) for number in range(count)]
+
+    @abstractmethod
+    def _item(self, rng: random.Random) -> Item: ...
+
+
+class WerewolfGames(RandomItems):
+    """Random sets of living players of a game of werewolf."""
 
     def _item(self, rng: random.Random) -> Item:
         kinds = (WOLF, "villager", "seer", "witch", "guard")
@@ -214,17 +222,8 @@ _CITATIONS = (
 )
 
 
-@dataclass(frozen=True)
-class CitedAnswers:
+class CitedAnswers(RandomItems):
     """Random answers with citations in many forms."""
-
-    name: str
-    count: int
-    elsewhere: bool = False
-    has_episodes: bool = False
-
-    def items(self, count: int, seed: int) -> Sequence[Item]:
-        return [self._item(random.Random(f"{seed}/{number}")) for number in range(count)]
 
     def _item(self, rng: random.Random) -> Item:
         documents = [str(rng.randint(1, 99_999)) for _ in range(8)]

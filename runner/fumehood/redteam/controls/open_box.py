@@ -1,7 +1,7 @@
 """Boxes without restrictions: the agent is root inside, with every capability and without a system
 call filter.
 
-User namespaces and the rights of user "nobody" still protect the host.
+User namespaces still protect the host, because root of the box is a user without rights there.
 """
 
 from __future__ import annotations
