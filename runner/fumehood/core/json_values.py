@@ -8,8 +8,10 @@ escaped. ``1`` and ``1.0`` differ, and integers have no bound, so equal texts me
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from hashlib import sha256
+from typing import NoReturn
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 """Any JSON value. Treated as immutable after it is passed on: copy it before changing it."""
@@ -62,6 +64,47 @@ def copy_object(value: Mapping[str, Json]) -> JsonObject:
 
 _CONTAINERS = frozenset((dict, list))
 """Types that need a recursive copy. JSON values have no subclasses of these."""
+
+
+class AmbiguousJson(ValueError):
+    """Text that JSON parsers read in different ways, or that RFC 8259 does not allow."""
+
+
+def unique_keys(pairs: list[tuple[str, Json]]) -> JsonObject:
+    """Return the object with these members; a hook for ``json`` (RFC 8259, section 4).
+
+    Raises:
+        AmbiguousJson: a key occurs twice.
+    """
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        names = set[str]()
+        for name, _ in pairs:
+            if name in names:
+                raise AmbiguousJson(f"the key {name[:64]!a} occurs twice")
+            names.add(name)
+    return value
+
+
+def finite_number(text: str) -> float:
+    """Return a number with a fraction or exponent; a hook for ``json``.
+
+    Raises:
+        AmbiguousJson: it is beyond the range of a double.
+    """
+    number = float(text)
+    if math.isinf(number):
+        raise AmbiguousJson(f"{text[:64]} is too large for a number")
+    return number
+
+
+def no_constant(name: str) -> NoReturn:
+    """Refuse ``NaN`` and ``Infinity``; a hook for ``json`` (RFC 8259, section 6).
+
+    Raises:
+        AmbiguousJson: always.
+    """
+    raise AmbiguousJson(f"{name} is not a JSON number")
 
 
 def as_object(value: object) -> JsonObject:

@@ -9,11 +9,16 @@ leaves repeated keys to the parser (section 4), requires UTF-8 (8.1), and has no
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable
-from typing import NoReturn
 
-from fumehood.core.json_values import Json, JsonObject
+from fumehood.core.json_values import (
+    AmbiguousJson,
+    Json,
+    JsonObject,
+    finite_number,
+    no_constant,
+    unique_keys,
+)
 
 VALUES_MAX = 250_000
 """Maximum number of values in one request."""
@@ -68,8 +73,8 @@ def parse_object(body: bytes) -> JsonObject:
         value: Json = _decoder.decode(text)
     except RecursionError:
         raise InvalidJson(f"the request has more than {DEPTH_MAX} levels") from None
-    except InvalidJson:
-        raise
+    except AmbiguousJson as error:
+        raise InvalidJson(str(error)) from None
     except json.JSONDecodeError as error:
         raise InvalidJson(f"the request is not JSON: {error}") from None
     except ValueError:
@@ -96,33 +101,16 @@ def to_bytes(value: JsonObject) -> bytes:
         raise InvalidJson("a string has half of a surrogate pair") from None
 
 
-def _unique(pairs: list[tuple[str, Json]]) -> JsonObject:
-    value = dict(pairs)
-    if len(value) != len(pairs):
-        folded_names = set[str]()
-        for key, _ in pairs:
-            if key in folded_names:
-                raise InvalidJson(f"the key {key[:64]!a} is doubled")
-            folded_names.add(key)
+def _unambiguous_keys(pairs: list[tuple[str, Json]]) -> JsonObject:
+    value = unique_keys(pairs)
     if len(value) > 1 and len({key.casefold() for key in value}) != len(value):
         known = dict[str, str]()
         for key in value:
             other = known.setdefault(key.casefold(), key)
             if other != key:
                 names = f"{other[:64]!a} and {key[:64]!a}"
-                raise InvalidJson(f"the keys {names} differ only by case")
+                raise AmbiguousJson(f"the keys {names} differ only by case")
     return value
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise InvalidJson(f"{name} is not JSON")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if math.isinf(number):
-        raise InvalidJson(f"the number {text[:64]} is too large")
-    return number
 
 
 def _is_deep(value: JsonObject) -> bool:
@@ -139,6 +127,6 @@ def _parts(value: Json) -> Iterable[Json]:
 
 
 _decoder = json.JSONDecoder(
-    object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite
+    object_pairs_hook=_unambiguous_keys, parse_constant=no_constant, parse_float=finite_number
 )
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, check_circular=False).encode

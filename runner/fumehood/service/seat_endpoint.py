@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
 from threading import Condition, Lock
-from typing import NoReturn
 
 from fumehood.core.clock import Clock
 from fumehood.core.episode import Reply, Seat
 from fumehood.core.errors import InfraError, SpecError
-from fumehood.core.json_values import Json, JsonObject
+from fumehood.core.json_values import Json, JsonObject, finite_number, no_constant
 from fumehood.core.ledger import Amounts, BudgetKind, Exhausted, Reservation
 from fumehood.core.outcome import (
     AgentCrashed,
@@ -362,18 +360,7 @@ class SeatEndpoint:
         return (now_ns - self._started_ns) // 1_000_000
 
 
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if math.isinf(number):
-        raise ValueError(f"{text} is too large for a float")
-    return number
-
-
-_decoder = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite)
+_decoder = json.JSONDecoder(parse_constant=no_constant, parse_float=finite_number)
 
 
 def read_arguments(text: str, limits: SeatLimits) -> JsonObject | Refusal:

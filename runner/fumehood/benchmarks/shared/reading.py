@@ -9,15 +9,15 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from math import isinf
 from pathlib import Path
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import Any, Generic, TypeVar
 
 import yaml
 
 from fumehood.benchmarks.shared.validation_errors import FieldError
 from fumehood.benchmarks.shared.yaml_text import JsonLoader, load_yaml
 from fumehood.core.errors import InputError
+from fumehood.core.json_values import finite_number, no_constant, unique_keys
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -150,39 +150,15 @@ def read_text(path: Path) -> str:
         raise Unreadable(Place(path), Problem.NOT_A_FILE, f"cannot be unpacked: {error}") from None
 
 
-class _Strict:
-    """Hooks of the JSON reader that refuse ambiguous values."""
-
-    @staticmethod
-    def object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        value = dict(pairs)
-        if len(value) < len(pairs):
-            names = [name for name, _ in pairs]
-            duplicate = next(name for name in names if names.count(name) > 1)
-            raise ValueError(f"the key {duplicate!r} occurs twice")
-        return value
-
-    @staticmethod
-    def number(word: str) -> float:
-        value = float(word)
-        if isinf(value):
-            raise ValueError(f"{word} is too large for a number")
-        return value
-
-    @staticmethod
-    def constant(word: str) -> NoReturn:
-        raise ValueError(f"{word} is not a JSON number")
-
-
 def _parse(text: str, place: Place, lenient: bool) -> Any:
     try:
         if lenient:
             return json.loads(text)
         value = json.loads(
             text,
-            object_pairs_hook=_Strict.object,
-            parse_float=_Strict.number,
-            parse_constant=_Strict.constant,
+            object_pairs_hook=unique_keys,
+            parse_float=finite_number,
+            parse_constant=no_constant,
         )
         _refuse_lone_surrogates(text, value)
     except json.JSONDecodeError as error:
