@@ -44,13 +44,9 @@ def _compare(comparison: Comparison, options: argparse.Namespace) -> Tally:
         begin = time.monotonic()
         items = source.items(options.count or source.count, options.seed)
         there = ask_original(comparison, items)
-        services = len(items) if options.services is None else options.services
-        services *= source.has_episodes
-        here = [
-            *source.score(items[:services], service=True),
-            *source.score(items[services:], service=False),
-        ]
-        tally.through_services += len(items[:services])
+        service = source.has_episodes and not options.in_memory
+        here = [*source.score(items, service=service)]
+        tally.through_services += len(items) * service
         for disagreement in compare(tally, source.name, items, here, there):
             print(disagreement, file=sys.stderr)
         parts.append(Part.of(source.name, options.seed, items, there))
@@ -66,7 +62,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m tests.differential",
         description=__doc__,
-        epilog="example: python -m tests.differential --only bfcl --services 5 --json",
+        epilog="example: python -m tests.differential --only bfcl --count 5 --json",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     names = [comparison.name for comparison in COMPARISONS]
@@ -75,18 +71,14 @@ def _options() -> argparse.Namespace:
     add("--part", help="compare the suites whose argument begins with this text")
     add("--count", type=int, help="trajectories of each suite; default: as in the table")
     add("--seed", type=int, default=1, help="seed of the perturbations; 1 is the recorded one")
-    add(
-        "--services",
-        type=int,
-        metavar="N",
-        help="play N trajectories of each suite through services, and the others in this process",
-    )
+    add("--in-memory", action="store_true", help="play in this process instead of real services")
     add("--record", action="store_true", help="store the verdicts, and update the pages")
     add("--json", action="store_true", help="print counts and disagreements as JSON")
     options = parser.parse_args()
-    if options.record and (options.part or options.count or options.seed != 1):
+    if options.record and (options.part or options.count or options.in_memory or options.seed != 1):
         parser.error(
-            "--record stores whole benchmarks with seed 1: omit --part, --count and --seed"
+            "--record stores whole benchmarks with seed 1: "
+            "omit --part, --count, --in-memory and --seed"
         )
     return options
 

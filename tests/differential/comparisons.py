@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,13 +13,14 @@ from typing import Any, Protocol
 from fumehood.benchmarks.registry import load_suite
 from fumehood.benchmarks.shared.in_memory import play_in_memory
 from fumehood.core.errors import InputError
+from fumehood.core.evidence import Evidence
 from fumehood.core.score import Score
 from fumehood.core.task import Suite
 from fumehood.scorers.registry import score_evidence
 from tests.differential.originals.questions import RAISED, digits
 from tests.differential.perturbations import Trajectory, perturb_suite
+from tests.differential.services import play_through_services
 from tests.parts.benchmark_data import data_folder
-from tests.parts.benchmark_slices import play
 
 SCRIPTS = Path(__file__).parent / "originals"
 PROJECT = Path(__file__).parents[2]
@@ -41,6 +41,20 @@ class Item:
     question: Mapping[str, Any]
     """Input of the original's script."""
     trajectory: Trajectory | None = None
+
+
+def trajectory_of(item: Item) -> Trajectory:
+    """Return the trajectory of an item that is played."""
+    assert item.trajectory is not None
+    return item.trajectory
+
+
+def play_all(items: Sequence[Item], *, service: bool) -> Iterator[Evidence]:
+    """Play trajectories through real services, or else in this process."""
+    played = [trajectory_of(item) for item in items]
+    if service:
+        return play_through_services([(each.case, each.moves) for each in played])
+    return (play_in_memory(each.case.task, each.moves) for each in played)
 
 
 class Source(Protocol):
@@ -122,33 +136,9 @@ class OfSuite:
         yield from perturb_suite(self._suite(), count, seed)
 
     def score(self, items: Sequence[Item], *, service: bool) -> Iterator[str]:
-        trajectories = [item.trajectory for item in items if item.trajectory is not None]
-        if service:
-            yield from self._score_through_services(trajectories)
-            return
-        for trajectory in trajectories:
-            case = trajectory.case
-            evidence = play_in_memory(case.task, trajectory.moves)
+        for item, evidence in zip(items, play_all(items, service=service), strict=True):
+            case = trajectory_of(item).case
             yield self.verdict(score_evidence(case.task, case.gold, evidence))
-
-    def _score_through_services(self, trajectories: Sequence[Trajectory]) -> Iterator[str]:
-        # A run has each task at most once.
-        left = [*enumerate(trajectories)]
-        verdicts: dict[int, str] = {}
-        while left:
-            by_task = {item[1].case.task.task_id: item for item in reversed(left)}
-            left = [item for item in left if by_task[item[1].case.task.task_id] is not item]
-            cases = [
-                replace(each.case, gold=replace(each.case.gold, oracle=each.moves))
-                for _, each in by_task.values()
-            ]
-            suite = replace(self._suite(), cases=tuple(cases))
-            with tempfile.TemporaryDirectory() as folder:
-                rows = play(Path(folder, "run"), suite, ("oracle",))
-            scores = {row.name.task: row.score for row in rows}
-            for task_id, (index, _) in by_task.items():
-                verdicts[index] = self.verdict(scores[task_id])
-        yield from (verdicts[index] for index in range(len(trajectories)))
 
     def _suite(self) -> Suite:
         suite = load_suite(_filled(self.name))

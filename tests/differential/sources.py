@@ -17,12 +17,11 @@ from fumehood.benchmarks.browsecomp.scorer import published_citation_metrics
 from fumehood.benchmarks.marble.scorer import score_game
 from fumehood.benchmarks.marble.world_werewolf import SIDES, WOLF, side_of, winner
 from fumehood.benchmarks.registry import load_suite
-from fumehood.benchmarks.shared.in_memory import play_in_memory
 from fumehood.core.errors import InputError
 from fumehood.core.evidence import Evidence
 from fumehood.core.task import Case
 from fumehood.orchestrator.service_pool import ServicePool
-from tests.differential.comparisons import PROJECT, Item, OfSuite, originals_folder
+from tests.differential.comparisons import PROJECT, Item, OfSuite, originals_folder, play_all
 from tests.differential.originals.questions import digits
 from tests.differential.originals.results import results_digest
 from tests.differential.perturbations import KEY_BYTES, Trajectory, call_tools_of
@@ -122,7 +121,7 @@ class EnvironmentCalls:
     count: int
     checkout: str
     elsewhere: bool = True
-    has_episodes: bool = False
+    has_episodes: bool = True
 
     def items(self, count: int, seed: int) -> Sequence[Item]:
         checkout = originals_folder() / self.checkout
@@ -155,11 +154,9 @@ class EnvironmentCalls:
         return Item(_key(question["task"], *calls), question, trajectory)
 
     def score(self, items: Sequence[Item], *, service: bool) -> Iterator[str]:
-        # A judge scores the benchmark, so that services would add no verdict.
-        for item in items:
-            assert item.trajectory is not None
-            played = play_in_memory(item.trajectory.case.task, item.trajectory.moves)
-            yield results_digest(_results(played))
+        # A judge decides success, so the tools' results are compared here.
+        for evidence in play_all(items, service=service):
+            yield results_digest(_results(evidence))
 
 
 def _results(evidence: Evidence) -> list[Any]:

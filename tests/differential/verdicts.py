@@ -82,7 +82,7 @@ class Tally:
     """Disagreements by reason."""
     unexplained: list[str] = field(default_factory=list)
     through_services: int = 0
-    """Trajectories that were played through real services; the others were played in memory."""
+    """Trajectories that were played through real services; the others have no episode."""
 
     @property
     def agreed(self) -> int:
@@ -179,7 +179,7 @@ def _section(tally: Tally) -> str:
         f"| agreed | {tally.agreed} ({tally.agreed / compared:.2%}) |",
         f"| passed in the original | {tally.passed} ({tally.passed / compared:.0%}) |",
         f"| not compared: the original raises, or a judge is needed | {tally.not_compared} |",
-        f"| played through real services, the others in memory | {tally.through_services} |",
+        f"| played through real services | {tally.through_services} |",
     ]
     if tally.reasons:
         lines += ["", "| disagreements | right | reason |", "| --- | --- | --- |"]

@@ -127,10 +127,10 @@ def _calls(agent: NamedAgent, planned: PlannedEpisode, seat: str) -> list[dict[s
         return [dict(step) for step in task.scripts[seat]]
     if planned.case.gold.oracle is None:
         raise InputError(f"the task {task.task_id} has no oracle to replay")
-    return _moves_of(seat, task.seats[0].name, planned.case.gold.oracle)
+    return moves_of(seat, task.seats[0].name, planned.case.gold.oracle)
 
 
-def _moves_of(seat: str, first: str, moves: Iterable[Mapping[str, Json]]) -> list[dict[str, Json]]:
+def moves_of(seat: str, first: str, moves: Iterable[Mapping[str, Json]]) -> list[dict[str, Json]]:
     """Return the moves of one seat; moves without a seat belong to the first seat."""
     own_moves = (dict(move) for move in moves if move.get("seat", first) == seat)
     return [{key: value for key, value in move.items() if key != "seat"} for move in own_moves]
