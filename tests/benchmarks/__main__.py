@@ -49,6 +49,9 @@ TIMEOUT_S = 3600
 EXPECTED = (
     Expected("dbbench:sqlite:{data}/agentbench-dbbench/dev.jsonl", oracle=60, noop=0),
     Expected("dbbench:mariadb:{data}/agentbench-dbbench/dev.jsonl", oracle=60, noop=0),
+    Expected("lateral-thinking:{data}/AgentBench:standard", oracle=50, noop=0),
+    Expected("lateral-thinking:{data}/AgentBench:dev", oracle=20, noop=0),
+    Expected("lateral-thinking:host:{data}/AgentBench:standard", oracle=50, noop=0),
     Expected("bfcl:multi_turn_base", oracle=200, noop=0, one_call_less=0),
     Expected("bfcl:multi_turn_miss_func", oracle=200, noop=0, one_call_less=0),
     Expected("bfcl:multi_turn_miss_param", oracle=200, noop=0, one_call_less=0),

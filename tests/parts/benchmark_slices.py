@@ -19,7 +19,7 @@ from fumehood.orchestrator.setup import RunSetup
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_folder import RunFolder
 from fumehood_snapshots.almanac.benchmark import build_almanac
-from tests.parts import injecagent
+from tests.parts import injecagent, lateral
 from tests.parts.benchmark_data import SAMPLES
 from tests.parts.mariadb import has_mariadb
 from tests.parts.reading import unverified
@@ -46,6 +46,10 @@ SLICES: Mapping[str, tuple[str, ...]] = {
         "dbbench:mariadb:{made}/on_mariadb.jsonl",
     ),
     "injecagent": ("injecagent:{made}/injecagent:dh", "injecagent:{made}/injecagent:ds"),
+    "lateral-thinking": (
+        "lateral-thinking:{made}/agentbench",
+        "lateral-thinking:host:{made}/agentbench",
+    ),
     "marble": ("marble:werewolf:{made}/roles.yaml",),
     "native": (f"native:{_SAMPLE}",),
     "tau2": ("tau2:telecom", "tau2:airline", "tau2:mock"),
@@ -110,6 +114,7 @@ def make(made: Path) -> None:
     build_almanac(made / "almanac")
     write_checkout(made / "taubench")
     injecagent.write_checkout(made / "injecagent")
+    lateral.write_checkout(made / "agentbench")
     (made / "roles.yaml").write_text("roles: [wolf, villager, villager]\n", encoding="utf-8")
     shutil.copy(SAMPLES / "dbbench.jsonl", made / "on_mariadb.jsonl")
     sizes = {"train": 0, "dev": 8, "test_public": 0}

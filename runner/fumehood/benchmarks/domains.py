@@ -72,7 +72,12 @@ DOMAINS = (
     Domain(_AGENTBENCH, "os_interaction", reason="no world is a shell that check scripts examine"),
     Domain(_AGENTBENCH, "webshop", reason="no shop world; its products are not in a package"),
     Domain(_AGENTBENCH, "knowledgegraph", reason="no world queries a SPARQL endpoint"),
-    Domain(_AGENTBENCH, "lateralthinkingpuzzle", reason="no host judges questions and key points"),
+    Domain(
+        _AGENTBENCH,
+        "lateralthinkingpuzzle",
+        "lateral-thinking:host:CHECKOUT",
+        reason=f"{_AGENTBENCH_CHECKOUT} and a model at the seat host",
+    ),
     Domain(_AGENTBENCH, "card_game", reason="its game server is not connected"),
     Domain(_AGENTBENCH, "test_website", reason="its pages are not published"),
     Domain(_MARBLE, "bargaining", "marble:bargaining:FILE", reason="the file of records"),

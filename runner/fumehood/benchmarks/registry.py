@@ -55,6 +55,7 @@ BENCHMARKS: Registry[Callable[[], Benchmark]] = Registry(
         "browsecomp-plus": "fumehood.benchmarks.browsecomp.tasks:BrowseCompPlus",
         "dbbench": "fumehood.benchmarks.dbbench.tasks:DbBench",
         "injecagent": "fumehood.benchmarks.injecagent.tasks:InjecAgent",
+        "lateral-thinking": "fumehood.benchmarks.lateral.tasks:LateralThinking",
         "marble": "fumehood.benchmarks.marble.tasks:Marble",
         "native": "fumehood.benchmarks.native.tasks:NativeRecords",
         "python-docs": "fumehood.benchmarks.questions.tasks:PythonDocs",

@@ -29,6 +29,7 @@ WORLDS: Registry[WorldFactory] = Registry(
         "declared": "fumehood.worlds.declared:Declared",
         "declared_python": "fumehood.worlds.declared_python:DeclaredPython",
         "files": "fumehood.worlds.files:Files",
+        "lateral_thinking": "fumehood.benchmarks.lateral.world:LateralThinking",
         "retrieval": "fumehood.worlds.retrieval:Retrieval",
         "safetybench": "fumehood.benchmarks.safetybench.world:SafetyBench",
         "scheduling": "fumehood.worlds.scheduling:Scheduling",

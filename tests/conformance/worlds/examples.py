@@ -64,6 +64,24 @@ EXAMPLES: Mapping[str, Example] = {
         refused=(call("read_file", path="/b"),),
         unlivable=({"files": ["/a.txt"]}, {"files": 1}),
     ),
+    "lateral_thinking": Example(
+        state={
+            "keys": ["The cat slept.", "A very long key point that no question reaches."],
+            "game": {"question": "Did the cat sleep there?", "left": ["The cat slept."]},
+        },
+        reading=(),
+        changing=(
+            call("reply", answer="no", statement="It did not.", key_point=0),
+            call("reply", answer="yes", statement="It did.", key_point=1),
+        ),
+        refused=(
+            call("reply", answer="maybe", statement="", key_point=0),
+            call("reply", answer="yes", statement="", key_point=2),
+            call("reply", answer="irrelevant", statement="", key_point=1),
+            call("reply", answer="yes", statement="", key_point=-(10**30)),
+        ),
+        unlivable=({"keys": "one"}, {"riddle_keys": [1]}, {"host": "no"}),
+    ),
     "retrieval": Example(
         state={
             "docs": [
