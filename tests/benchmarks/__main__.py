@@ -8,12 +8,15 @@ the suites to run; the default is all.
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from fumehood.benchmarks.marble.judge_prompts import RATINGS
 from fumehood.benchmarks.registry import BENCHMARKS, load_suite
 from fumehood.cli.output import print_tables
 from fumehood.core.errors import InputError
@@ -22,6 +25,7 @@ from fumehood.core.task import Suite
 from fumehood.orchestrator.config import run_config
 from fumehood.orchestrator.launch import Progress, resume_run
 from fumehood.report.text_table import TextTable
+from tests.differential.comparisons import originals_folder
 from tests.differential.table import COMPARISONS
 from tests.differential.verdicts import has_verdicts, read_summary
 from tests.parts.benchmark_data import data_folder
@@ -35,15 +39,19 @@ class Expected:
     """A suite and its expected numbers of solved tasks."""
 
     suite: str
-    """Suite argument; ``{data}`` is replaced by the folder of public data."""
+    """Suite argument; ``{data}`` is replaced by the folder of public data, and ``{originals}`` by
+    that of the originals' checkouts."""
     oracle: int
     noop: int
     one_call_less: int | None = None
     """Number solved by oracles without their last call; None skips this variant."""
     all_arguments: int | None = None
     """Number solved by BFCL's single-turn gold with every argument that it names."""
+    judged: str = ""
+    """Reply of a rule judge to every question; empty for no judge."""
 
 
+RATED = json.dumps(dict.fromkeys([name for names in RATINGS.values() for name in names], 4))
 TIMEOUT_S = 3600
 """Of one suite. The largest has 5,200 tasks."""
 EXPECTED = (
@@ -76,6 +84,10 @@ EXPECTED = (
     Expected("agentdojo:v1.2.2:injections", oracle=27, noop=0),
     Expected("marble:bargaining:{data}/marble/bargaining_first10.jsonl", oracle=10, noop=0),
     Expected("marble:werewolf", oracle=10, noop=0),
+    Expected("marble:research:{originals}/MARBLE", oracle=100, noop=0, judged=RATED),
+    Expected("marble:research:{originals}/MARBLE:mode=star", oracle=100, noop=0, judged=RATED),
+    Expected("marble:coding:{originals}/MARBLE", oracle=100, noop=0, judged=RATED),
+    Expected("marble:coding:{originals}/MARBLE:mode=chain", oracle=100, noop=0, judged=RATED),
     Expected("taubench:airline:{data}/tau-bench", oracle=50, noop=19),
     Expected("taubench:retail:{data}/tau-bench", oracle=115, noop=7),
     Expected("tau2:telecom", oracle=114, noop=0),
@@ -105,7 +117,7 @@ def main() -> int:
     for expected in EXPECTED:
         if prefixes and not expected.suite.startswith(tuple(prefixes)):
             continue
-        suite = expected.suite.format(data=data_folder())
+        suite = expected.suite.format(data=data_folder(), originals=originals_folder())
         try:
             loaded = load_suite(suite)
         except InputError as error:
@@ -113,7 +125,7 @@ def main() -> int:
             rows.append(_row(expected, "", "-", "skipped", "skipped"))
             continue
         tasks = len(loaded.cases)
-        solved = _play(suite)
+        solved = _play(suite, expected.judged)
         is_expected = solved == {"oracle": expected.oracle, "noop": expected.noop}
         variants = _play_variants(expected, suite)
         is_expected = is_expected and all(count == wanted for count, wanted in variants.values())
@@ -133,7 +145,7 @@ def main() -> int:
 
 
 def _row(expected: Expected, licence: str, *counts: str) -> tuple[str, ...]:
-    benchmark, _, domain = expected.suite.replace("{data}/", "").partition(":")
+    benchmark, _, domain = re.sub(r"\{\w+\}/", "", expected.suite).partition(":")
     source = BENCHMARKS.load(benchmark)().source
     return (benchmark, domain, *counts, agreement(benchmark), licence, source)
 
@@ -147,9 +159,14 @@ def agreement(benchmark: str) -> str:
     return f"{summary['agreed']}/{summary['compared']}"
 
 
-def _play(suite: str) -> dict[str, int]:
+def _play(suite: str, judged: str) -> dict[str, int]:
     with tempfile.TemporaryDirectory() as folder:
-        words = ("run", suite, "-a", "oracle", "-a", "noop", "--engine", "inline", "--json")
+        words = ["run", suite, "-a", "oracle", "-a", "noop", "--engine", "inline", "--json"]
+        if judged:
+            config = Path(folder, "judge.yaml")
+            rules = [{"answer": judged}]
+            config.write_text(json.dumps({"judge": "rules", "judging": {"rules": rules}}))
+            words += ["--config", str(config)]
         summary = fumehood_json(*words, "--out", str(Path(folder, "run")), timeout_s=TIMEOUT_S)
     return {agent["agent"]: agent["successes"] for agent in summary["agents"]}
 

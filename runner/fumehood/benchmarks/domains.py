@@ -82,8 +82,10 @@ DOMAINS = (
     Domain(_AGENTBENCH, "test_website", reason="its pages are not published"),
     Domain(_MARBLE, "bargaining", "marble:bargaining:FILE", reason="the file of records"),
     Domain(_MARBLE, "werewolf", "marble:werewolf"),
-    Domain(_MARBLE, "research", reason="no search of papers and no judge of its rubric"),
-    Domain(_MARBLE, "coding", reason="its tools ask models, and its score is a judge's rubric"),
+    *(
+        Domain(_MARBLE, name, f"marble:{name}:CHECKOUT", reason="a checkout and a judge")
+        for name in ("research", "coding")
+    ),
     Domain(_MARBLE, "database", reason="its evidence needs a PostgreSQL server with anomalies"),
     *(
         Domain("τ-bench", name, f"taubench:{name}:CHECKOUT", reason=_CHECKOUT.format(repository))

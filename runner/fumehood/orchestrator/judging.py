@@ -169,7 +169,7 @@ def _ask_rule(rule: Judge, question: Question) -> Opinion:
         # A judge may be third-party code; if it fails, the question has no answer.
         _log.exception("the judge failed", question=question.name)
         answer = None
-    return majority((answer if answer in question.answers else None,))
+    return majority((answer if question.permits(answer) else None,))
 
 
 def _ask_votes(model: str, config: JudgingConfig, ask: AskModel, question: Question) -> Opinion:

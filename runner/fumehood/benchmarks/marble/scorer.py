@@ -1,44 +1,75 @@
-"""Scores MARBLE's scenarios by rule and adds a judge's ratings as metrics."""
+"""Scores MARBLE's scenarios by rule and by the ratings of a judge."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from statistics import fmean
 
+from fumehood.benchmarks.marble.judge_prompts import (
+    COMMUNICATION,
+    MILESTONES,
+    PLANNING,
+    RATING_MAX,
+    RATINGS,
+    contributions,
+    filled,
+    read_milestones,
+    read_ratings,
+    read_score,
+    read_side_ratings,
+)
+from fumehood.benchmarks.marble.teams import SOLUTION, result_of_team
+from fumehood.benchmarks.marble.world_bargaining import SIDES
 from fumehood.benchmarks.marble.world_werewolf import WOLF
+from fumehood.core.conversation import indent_continuation
+from fumehood.core.errors import SpecError
 from fumehood.core.evidence import Evidence
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.outcome import Finished
 from fumehood.core.score import Score
 from fumehood.core.task import Task
+from fumehood.scorers.judges.prompt import TEXT_CHARS_MAX
 from fumehood.scorers.judges.question import Opinion, Question, judged_score
 from fumehood.scorers.judges.transcript import transcript_of
 from fumehood.scorers.native import NativeScorer, task_metrics
 
-OPS = ("agreement", "won")
-RATINGS = ("1", "2", "3", "4", "5")
+RATED = ("research", "coding")
+OPS = ("agreement", "won", "root_causes", *RATED)
+ANSWERS = ("1", "2", "3", "4", "5")
 ASKS = (
     "Several parties negotiate. How well did the {side}s pursue their own interest? Consider their "
     "reasons, their patience, and whether their offers fit their instructions. 1 is poor, 3 is "
     "average, 5 is excellent."
 )
+SUCCESS_MEAN = 3.0
+"""Least mean rating of a task that succeeds. MARBLE defines no success; its scales call 3 average
+or good."""
+AGENT_RESULTS_CHARS_MAX = 7200
+"""Limit of the text from which milestones are read. Source: ``evaluate_kpi``."""
+_ROOT_CAUSES = re.compile(r"^[^\w\n]*root causes?[^\w\n]*:(.*)$", re.IGNORECASE | re.MULTILINE)
+"""An agent wrote the text, so the time must be linear."""
 
 
 class Marble:
-    """Scorer of MARBLE. Rules decide success; a judge's ratings are metrics."""
+    """Scorer of MARBLE. Rules decide success, or a judge's ratings in research and coding."""
 
     def score(self, task: Task, gold: Gold, evidence: Evidence) -> Score:
         """Return the score without ratings."""
         return self.score_with(task, gold, evidence, {})
 
     def questions(self, task: Task, gold: Gold, evidence: Evidence) -> Sequence[Question]:
-        """Return one question per rated side."""
-        rated = (_criterion(gold) or {}).get("rated")
+        """Return the questions of the published prompts, and else one question per rated side."""
+        criterion = _criterion(gold) or {}
+        prompts = criterion.get("prompts")
+        if isinstance(prompts, dict) and prompts:
+            return _published_questions(criterion, prompts, evidence)
+        rated = criterion.get("rated")
         dialogue = {"dialogue": transcript_of(evidence)} if rated else {}
         return tuple(
             Question(
-                name=f"rating_{side}", asks=ASKS.format(side=side), texts=dialogue, answers=RATINGS
+                name=f"rating_{side}", asks=ASKS.format(side=side), texts=dialogue, answers=ANSWERS
             )
             for side in (rated if isinstance(rated, list) else ())
         )
@@ -50,22 +81,156 @@ class Marble:
         criterion = _criterion(gold)
         if criterion is None:
             return NativeScorer().score(task, gold, evidence)
-        success, metrics = _apply_rule(criterion, evidence)
+        op = str(criterion["op"])
+        success: bool | None
+        if op in RATED:
+            success, metrics = _rated(op, evidence, opinions)
+        elif op == "root_causes":
+            success, metrics = score_causes(criterion, _last_text(evidence))
+        else:
+            success, metrics = _apply_rule(criterion, evidence)
+            metrics |= _side_ratings(criterion, opinions)
         # A seat that left its episode does not succeed, even if the others reach the goal.
-        success = success and isinstance(evidence.ends.get(task.seats[0].name), Finished)
-        ratings: JsonObject = {
-            name: None if opinion.answer is None else int(opinion.answer)
-            for name, opinion in opinions.items()
-        }
-        rated = [rating for rating in ratings.values() if isinstance(rating, int)]
-        if rated:
-            metrics["task_completion"] = fmean(rated) / len(RATINGS)
-        all_metrics = {**task_metrics(task, evidence, success), **metrics, **ratings}
-        return judged_score({str(criterion["op"]): success}, opinions.values(), all_metrics)
+        if not isinstance(evidence.ends.get(task.seats[0].name), Finished):
+            success = False
+        metrics |= _team_metrics(len(task.seats), opinions)
+        metrics = {**task_metrics(task, evidence, success is True), **metrics}
+        return judged_score({op: success}, opinions.values(), metrics)
 
 
 def _criterion(gold: Gold) -> Mapping[str, Json] | None:
     return next((item for item in gold.criteria if item.get("op") in OPS), None)
+
+
+def _last_text(evidence: Evidence) -> str:
+    return evidence.submissions[-1].text if evidence.submissions else ""
+
+
+def _result(op: str, evidence: Evidence) -> str:
+    """Return what the team states as its result, or its program; empty if there is none."""
+    stated = result_of_team(_last_text(evidence))
+    files = evidence.final_state.get("files")
+    program = files.get(SOLUTION) if isinstance(files, dict) else None
+    return stated if op != "coding" else str(program or "").strip()
+
+
+def _published_questions(
+    criterion: Mapping[str, Json], prompts: Mapping[str, Json], evidence: Evidence
+) -> tuple[Question, ...]:
+    op, task = str(criterion["op"]), str(criterion.get("task"))
+    transcript = transcript_of(evidence)
+    said = "\n".join(
+        indent_continuation(f"{message.seat}: {message.text}") for message in evidence.submissions
+    )
+    result = _result(op, evidence) if op != "agreement" else transcript
+    results = transcript[:AGENT_RESULTS_CHARS_MAX]
+    values = {
+        "task": task,
+        "task_description": task,
+        "requirements": str(criterion.get("requirements")),
+        "result": result,
+        "solution": result,
+        "summary": result,
+        "agent_profiles": str(criterion.get("profiles")),
+        "agent_tasks": f"All agents: {task}",
+        "results": transcript,
+        "agent_results": results if results == transcript else f"{results}...",
+        "communications": said,
+    }
+    values = {name: text[:TEXT_CHARS_MAX] for name, text in values.items()}
+    return tuple(
+        Question(
+            name=name,
+            asks=name,
+            texts={"result": values["result"], "transcript": transcript},
+            answers=(),
+            published=filled(str(template), values),
+        )
+        for name, template in prompts.items()
+    )
+
+
+def _rated(
+    op: str, evidence: Evidence, opinions: Mapping[str, Opinion]
+) -> tuple[bool | None, JsonObject]:
+    """Return whether the mean rating is high enough; None without a judge's reply."""
+    if not _result(op, evidence):
+        return False, {}
+    reply = opinions[op].answer if op in opinions else None
+    if reply is None:
+        return None, {}
+    ratings = read_ratings(reply, op)
+    own = [ratings.get(name, 0) for name in RATINGS[op]]
+    if not all(1 <= rating <= RATING_MAX for rating in own):
+        return False, {}
+    metrics: JsonObject = {f"rating_{name}": ratings[name] for name in RATINGS[op]}
+    return fmean(own) >= SUCCESS_MEAN, {**metrics, **_completion(own)}
+
+
+def _side_ratings(criterion: Mapping[str, Json], opinions: Mapping[str, Opinion]) -> JsonObject:
+    ratings: JsonObject = {}
+    for side in SIDES:
+        name = f"rating_{side}"
+        answer = opinions[name].answer if name in opinions else None
+        if answer is None:
+            ratings |= {name: None} if name in opinions else {}
+        elif criterion.get("prompts"):
+            own = read_side_ratings(answer)[side].values()
+            ratings[name] = fmean(own) if all(1 <= one <= RATING_MAX for one in own) else None
+        else:
+            ratings[name] = int(answer)
+    rated = [rating for rating in ratings.values() if isinstance(rating, int | float)]
+    return ratings | (_completion(rated) if rated else {})
+
+
+def _completion(ratings: Sequence[float]) -> JsonObject:
+    """Return the task completion score. Source: *A Unified Framework*, equation 8."""
+    return {"task_completion": fmean(ratings) / RATING_MAX}
+
+
+def _team_metrics(seats: int, opinions: Mapping[str, Opinion]) -> JsonObject:
+    """Return the milestones and the scores of the team's work, if the judge was asked for them.
+
+    Source of ``milestone_kpi``, the mean share of the milestones to which an agent contributed, and
+    of ``coordination``: MultiAgentBench (arXiv 2503.01935), section 3.3.
+    """
+    replies = {name: opinion.answer for name, opinion in opinions.items()}
+    metrics: JsonObject = {}
+    scores = []
+    for name in (PLANNING, COMMUNICATION):
+        if (reply := replies.get(name)) is not None:
+            scores.append(read_score(reply))
+            metrics[f"rating_{name}"] = scores[-1]
+    if scores:
+        metrics["rating_coordination"] = fmean(scores)
+    if (reply := replies.get(MILESTONES)) is not None:
+        milestones = read_milestones(reply)
+        metrics["milestones"] = len(milestones)
+        if milestones:
+            shares = sum(contributions(milestones).values()) / len(milestones)
+            metrics["milestone_kpi"] = min(1.0, shares / seats)
+    return metrics
+
+
+def score_causes(criterion: Mapping[str, Json], text: str) -> tuple[bool, JsonObject]:
+    """Return whether all root causes are named in the last line "Root causes: …" of a text.
+
+    A line with another name, or with more names than permitted, names none. Source: the original's
+    ``scripts/database/batch_eval.py`` counts the share of the root causes among the names, which a
+    model reads from the text; *A Unified Framework*, equation 9.
+    """
+    match criterion:
+        case {"labels": list(labels), "root_causes": list(causes), "names_max": int(names_max)}:
+            lines = _ROOT_CAUSES.findall(text)
+            words = (
+                [word.strip(" .*`'\"[]").upper() for word in lines[-1].split(",")] if lines else []
+            )
+            named = set(words)
+            if not named <= set(map(str, labels)) or len(named) > names_max:
+                named = set()
+            share = len(named & set(map(str, causes))) / len(causes)
+            return share == 1.0, {"task_completion": share, "causes_named": len(named)}
+    raise SpecError("criteria.root_causes", "needs labels, root_causes and names_max")
 
 
 def _apply_rule(criterion: Mapping[str, Json], evidence: Evidence) -> tuple[bool, JsonObject]:

@@ -1,15 +1,18 @@
-"""Loads MARBLE's bargaining records and makes games of werewolf."""
+"""Loads MARBLE's records and makes games of werewolf."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field
 
+from fumehood.benchmarks.marble.judge_prompts import read_prompts
+from fumehood.benchmarks.marble.record import BUDGET, Participant, Record, records_path
+from fumehood.benchmarks.marble.teams import ABOUT, coding_case, judging, research_case
+from fumehood.benchmarks.marble.world_bargaining import SIDES
 from fumehood.benchmarks.marble.world_werewolf import (
     OF_ROLE,
     PHASE_OF,
@@ -18,6 +21,7 @@ from fumehood.benchmarks.marble.world_werewolf import (
     Werewolf,
     side_of,
 )
+from fumehood.benchmarks.questions.tasks import snapshot_name
 from fumehood.benchmarks.shared.reading import read_records
 from fumehood.benchmarks.shared.records import cases_of, refuse_duplicates, validated
 from fumehood.benchmarks.shared.seeded_choices import SeededChoices
@@ -31,46 +35,6 @@ from fumehood.core.ledger import Budget
 from fumehood.core.task import About, Case, Suite, Task
 from fumehood.core.tools import ToolCall, Value
 
-
-class _Published(BaseModel):
-    """A part of a published record. Unread keys are ignored; most are empty or framework
-    settings."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-
-class Participant(_Published):
-    """One party of a bargain."""
-
-    agent_id: str = Field(pattern=r"^[a-z0-9_]{1,32}$")
-    profile: str
-    role: Literal["seller", "buyer"] | None = None
-
-
-class TaskRecord(_Published):
-    """The task's text."""
-
-    content: str
-
-
-class Record(_Published):
-    """One published task."""
-
-    scenario: str
-    number: int = Field(alias="task_id")
-    coordinate_mode: str = ""
-    relationships: tuple[tuple[str, str, str], ...] = ()
-    """First party, second party, and the name of their relationship."""
-    task: TaskRecord
-    agents: tuple[Participant, ...] = Field(min_length=1)
-
-    @property
-    def task_id(self) -> str:
-        """Identifier that is unique within a file."""
-        return f"{self.scenario}_{self.number}"
-
-
-BARGAINING_BUDGET = Budget(steps=40, calls=40, retries=10)
 BARGAINING_INSTRUCTION = """\
 {content}
 You are {name}, a {side}. The parties take turns. Act with your tools, then submit to end your turn.
@@ -83,8 +47,10 @@ ABOUT_BARGAINING = About(
 )
 
 
-def bargaining_case(record: Record) -> Case:
+def bargaining_case(record: Record, prompts: JsonObject) -> Case:
     """Return a record as a task with one seat per party.
+
+    The judge receives the published prompts, or this project's questions if there are none.
 
     Raises:
         SpecError: A party has no role, or the parties do not all hear each other.
@@ -104,7 +70,7 @@ def bargaining_case(record: Record) -> Case:
         tags={"domain": BARGAINING, "parties": len(parties)},
         conversation=ConversationSpec("world", {}),
     )
-    criterion: JsonObject = {"op": "agreement", "rated": ["seller", "buyer"]}
+    criterion: JsonObject = {"op": "agreement", "rated": [*SIDES], **judging(record, prompts)}
     return Case(
         task, Gold("marble", (criterion,), solvable=True, oracle=_bargaining_oracle(record))
     )
@@ -131,7 +97,7 @@ def _bargaining_seat(record: Record, party: Participant) -> SeatSpec:
     instruction = BARGAINING_INSTRUCTION.format(
         content=record.task.content, name=party.agent_id, side=party.role, profile=party.profile
     )
-    return SeatSpec(name=party.agent_id, instruction=instruction, budget=BARGAINING_BUDGET)
+    return SeatSpec(name=party.agent_id, instruction=instruction, budget=BUDGET)
 
 
 def _side(party: Participant) -> str:
@@ -268,35 +234,66 @@ def _werewolf_oracle(
 
 
 BARGAINING, WEREWOLF = "bargaining", "werewolf"
+TEAMS = ("research", "coding")
+USAGE = (
+    "bargaining:FILE_OR_CHECKOUT, werewolf[:CONFIG], research:CHECKOUT[:mode=MODE]"
+    "[:snapshot=FOLDER] or coding:CHECKOUT[:mode=MODE]"
+)
+SNAPSHOT_COMMAND = "fumehood snapshot build {folder} --jsonl papers.jsonl"
 
 
 class Marble:
-    """The benchmark ``marble``. Its argument is ``bargaining:FILE`` or ``werewolf[:CONFIG]``."""
+    """The benchmark ``marble``. Its argument is a scenario with the user's data."""
 
-    source = "ulab-uiuc/MARBLE 9d6efe6, your file; werewolf: none needed"
+    source = "ulab-uiuc/MARBLE 9d6efe6, your file or checkout; werewolf: none needed"
 
     def load(self, argument: str) -> Suite:
         """Return the tasks of a scenario."""
-        scenario, _, path = argument.partition(":")
+        scenario, _, rest = argument.partition(":")
         if scenario == WEREWOLF:
-            roles = read_roles(Path(path)) if path else None
+            roles = read_roles(Path(rest)) if rest else None
             return Suite(f"marble:{WEREWOLF}", werewolf_cases(roles), about=ABOUT_WEREWOLF)
-        if scenario != BARGAINING or not path:
-            raise InputError(
-                "marble: the argument must be bargaining:FILE or werewolf[:CONFIG], "
-                f"not {argument!r}"
-            )
-        records = [validated(record, Record) for record in read_records(Path(path))]
-        refuse_duplicates(records)
-        for record in records:
-            if record.value.scenario != BARGAINING:
-                raise InputError(
-                    f"{record.place}: scenario must be {BARGAINING}, not {record.value.scenario}"
-                )
-        return Suite(
-            f"marble:{BARGAINING}", cases_of(records, bargaining_case), about=ABOUT_BARGAINING
-        )
+        path, options = _options(rest)
+        known = {"research": {"mode", "snapshot"}, "coding": {"mode"}, BARGAINING: set()}
+        if scenario not in known or not path or set(options) - known[scenario]:
+            raise InputError(f"marble: the argument must be {USAGE}, not {argument!r}")
+        return _suite(scenario, Path(path), options)
 
     def recognises(self, record: JsonObject) -> bool:
-        """Return False: records of MARBLE's other scenarios have the same keys."""
+        """Return False: the records of MARBLE's scenarios have the same keys."""
         return False
+
+
+def _options(text: str) -> tuple[str, dict[str, str]]:
+    """Return the path of an argument and the options behind it."""
+    options: dict[str, str] = {}
+    while match := re.fullmatch(r"(.*):(mode|snapshot)=([^:]+)", text):
+        text = match[1]
+        options[match[2]] = match[3]
+    return text, options
+
+
+def _suite(scenario: str, path: Path, options: Mapping[str, str]) -> Suite:
+    if scenario in TEAMS and not path.is_dir():
+        raise InputError(
+            f"marble:{scenario}: {path} must be a checkout of ulab-uiuc/MARBLE, which contains the "
+            "records and the judge's prompts"
+        )
+    prompts = read_prompts(path, scenario) if path.is_dir() else {}
+    records = [validated(record, Record) for record in read_records(records_path(path, scenario))]
+    refuse_duplicates(records)
+    for record in records:
+        if record.value.scenario != scenario:
+            raise InputError(
+                f"{record.place}: scenario must be {scenario}, not {record.value.scenario}"
+            )
+    mode = options.get("mode")
+    snapshot = Path(options["snapshot"]) if "snapshot" in options else None
+    papers = snapshot_name(snapshot, SNAPSHOT_COMMAND.format(folder=snapshot)) if snapshot else None
+    case_of = {
+        BARGAINING: lambda record: bargaining_case(record, prompts),
+        "research": lambda record: research_case(record, mode, prompts, papers),
+        "coding": lambda record: coding_case(record, mode, prompts),
+    }[scenario]
+    about = ABOUT.get(scenario, ABOUT_BARGAINING)
+    return Suite(f"marble:{scenario}", cases_of(records, case_of), snapshot, about)

@@ -84,9 +84,13 @@ def fence_number(question: Question, sample: int) -> str:
 def read_answer(reply: str, question: Question, number: str) -> str | None:
     """Return the answer of a reply in the requested format; None for any other reply.
 
+    Without permitted answers, it is the whole reply.
+
     Untrusted text that a reply quotes contains neither the number nor the mark at the required
     place.
     """
+    if not question.answers:
+        return reply.strip() or None
     if question.published is not None:
         # Source: ``parse_judge_response`` of BrowseComp-Plus. An unreadable reply means "no".
         if any(pattern.search(text) for pattern in _GRADES for text in question.texts.values()):

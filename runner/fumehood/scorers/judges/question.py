@@ -23,7 +23,8 @@ class Question:
     texts: Mapping[str, str]
     """Title → text to be judged. Untrusted: the agent under evaluation wrote it or caused it."""
     answers: tuple[str, ...] = YES_NO
-    """The permitted answers."""
+    """The permitted answers. If there are none, the answer is the whole reply to ``published``,
+    which the scorer reads."""
     right_answer: str | None = None
     """The known answer to compare with, if there is one. Trusted."""
     mark: str | None = None
@@ -32,6 +33,10 @@ class Question:
     published: str | None = None
     """The whole prompt of a published grader, which a model receives once instead of this project's
     prompt. Nothing separates the texts from the instructions."""
+
+    def permits(self, answer: str | None) -> bool:
+        """Return whether this is an answer to the question."""
+        return answer is not None and (answer in self.answers or not self.answers)
 
 
 @dataclass(frozen=True, slots=True)

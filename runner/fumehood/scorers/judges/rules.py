@@ -48,7 +48,7 @@ class Rules:
             if fnmatchcase(question.name, rule.criterion) and any(
                 rule.contains.casefold() in text for text in texts
             ):
-                return rule.answer if rule.answer in question.answers else None
+                return rule.answer if question.permits(rule.answer) else None
         return None
 
 
