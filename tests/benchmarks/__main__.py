@@ -65,6 +65,8 @@ EXPECTED = (
     Expected("bfcl:multi_turn_miss_param", oracle=200, noop=0, one_call_less=0),
     Expected("bfcl:multi_turn_long_context", oracle=200, noop=0, one_call_less=0),
     Expected("bfcl:simple_python", oracle=400, noop=0, all_arguments=400),
+    Expected("bfcl:simple_java", oracle=97, noop=0),
+    Expected("bfcl:simple_javascript", oracle=50, noop=0),
     Expected("bfcl:multiple", oracle=200, noop=0, all_arguments=200),
     Expected("bfcl:parallel", oracle=200, noop=0, all_arguments=200),
     Expected("bfcl:parallel_multiple", oracle=200, noop=0, all_arguments=198),

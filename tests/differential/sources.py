@@ -114,6 +114,44 @@ def _obeying(trajectory: Trajectory, rng: random.Random) -> Trajectory:
 
 
 @dataclass(frozen=True)
+class SourceTexts(OfSuite):
+    """Perturbed gold whose arguments are source text, half of it with an argument in another
+    notation."""
+
+    def _trajectories(self, count: int, seed: int) -> Iterator[Trajectory]:
+        for number, trajectory in enumerate(super()._trajectories(count, seed)):
+            rng = random.Random(f"{seed}/{number}")
+            yield _in_another_notation(trajectory, rng) if rng.random() < 0.5 else trajectory
+
+
+def _in_another_notation(trajectory: Trajectory, rng: random.Random) -> Trajectory:
+    moves = deepcopy([dict(move) for move in trajectory.moves])
+    texts = [
+        (move["args"], name)
+        for move in moves
+        for name, value in move.get("args", {}).items()
+        if isinstance(value, str)
+    ]
+    if not texts:
+        return trajectory
+    arguments, name = rng.choice(texts)
+    text = arguments[name]
+    items = text.partition("asList(")[2].removesuffix("))").split(", ")
+    added = " ".join(f"add({item});" for item in items)
+    forms = (
+        *(f'"{text}"', f"'{text}'", f" {text} ", f"{text}L", f"{text}f", f"{text}n", f"{text}.0"),
+        *(text.replace(", ", ","), text.replace("(", "( "), text.replace('"', "'")),
+        *(text.replace("[]{", "[] { "), text.replace("<>", "<Integer>"), text.replace("{", "{\n")),
+        *(f"new ArrayList<Integer>() {{{{ {added} }}}}", "new ArrayList<>()", "new HashMap<>()"),
+        *(f"new Array({text[1:-1]})", f"[{text}]", f"[{text}, {text}]", "new int[]{1, 2}"),
+        *("[[1, 2], [3]]", "[]", "{}", "{'a': [1, 2], b: {c: 1}}", "null", "1e3", "0x10"),
+    )
+    arguments[name] = rng.choice(forms)
+    kinds = (*trajectory.kinds, "an argument in another notation")
+    return replace(trajectory, moves=tuple(moves), kinds=kinds)
+
+
+@dataclass(frozen=True)
 class EnvironmentCalls:
     """Up to four calls of the tools of each task of Agent-SafetyBench, which has no gold."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fumehood.benchmarks.bfcl.format_tasks import CATEGORY
+from fumehood.benchmarks.bfcl.source_values import LANGUAGES
 from fumehood.benchmarks.bfcl.tasks import MEMORY, MULTI_TURN, SINGLE_TURN
 from fumehood.core.score import Score
 from tests.differential.comparisons import Comparison, OfSuite
@@ -14,6 +15,7 @@ from tests.differential.sources import (
     CitedAnswers,
     EnvironmentCalls,
     Recorded,
+    SourceTexts,
     WerewolfGames,
 )
 
@@ -28,7 +30,10 @@ def _dojo_verdict(score: Score) -> str:
 
 
 def _bfcl(category: str, count: int = 100) -> OfSuite:
-    return OfSuite(f"bfcl:{category}", count, {"category": category}, keep=_asks_a_question)
+    suite, details = f"bfcl:{category}", {"category": category}
+    if category in LANGUAGES:
+        return SourceTexts(suite, 120, details)
+    return OfSuite(suite, count, details, keep=_asks_a_question)
 
 
 def _dojo(version: str, count: int, rest: str = "", attack: str = "") -> OfSuite:

@@ -96,7 +96,7 @@ DOMAINS = (
         Domain("τ²-bench", name, f"tau2:{name}", "inspect_evals")
         for name in ("airline", "retail", "telecom")
     ),
-    Domain(_BFCL, "single turn", "bfcl:simple_python", _BFCL_PACKAGE, "not Java and JavaScript"),
+    Domain(_BFCL, "single turn", "bfcl:simple_python", _BFCL_PACKAGE),
     Domain(_BFCL, "live", "bfcl:live_simple", _BFCL_PACKAGE),
     Domain(_BFCL, "multi-turn", "bfcl:multi_turn_base", _BFCL_PACKAGE),
     Domain(_BFCL, "memory", "bfcl:memory_kv", _BFCL_PACKAGE, "not memory_vector"),

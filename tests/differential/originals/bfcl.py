@@ -51,12 +51,17 @@ FORM_CATEGORIES = (
     *("simple_python", "parallel_multiple", "multiple", "parallel"),
     *("live_simple", "live_multiple", "live_parallel_multiple", "live_parallel"),
 )
+LANGUAGES = {"simple_java": Language.JAVA, "simple_javascript": Language.JAVASCRIPT}
 _attempts = itertools.count()
 
 
 @cache
 def _entries(category: str) -> dict[str, Any]:
-    return {entry["id"]: entry for entry in load_dataset_entry(category, include_prereq=False)}
+    # As eval_runner.py, which needs the types of parameters in Java and JavaScript.
+    entries = load_dataset_entry(
+        category, include_prereq=False, include_language_specific_hint=False
+    )
+    return {entry["id"]: entry for entry in entries}
 
 
 @cache
@@ -83,7 +88,8 @@ def verdict_of(question: dict[str, Any]) -> str:  # noqa: PLR0911 (one per categ
         if not calls:
             return "0"  # Not a list of calls: eval_runner.py, decoder_wrong_output_format.
         decoded = [{call["tool_name"]: call["args"]} for call in calls]
-        checked = ast_checker(entry["function"], decoded, gold, Language.PYTHON, category, "any")
+        language = LANGUAGES.get(category, Language.PYTHON)
+        checked = ast_checker(entry["function"], decoded, gold, language, category, "any")
         return digits(checked["valid"])
     turns = _turns(moves)
     if len(turns) != len(gold):

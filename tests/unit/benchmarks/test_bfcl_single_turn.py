@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from importlib import import_module
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fumehood.benchmarks.bfcl.package import tools_of
+from fumehood.benchmarks.bfcl.source_values import written_arguments
 from fumehood.benchmarks.bfcl.tasks import SINGLE_TURN, UNSOLVABLE, Bfcl
 from fumehood.benchmarks.shared.in_memory import Move, play_in_memory
 from fumehood.core.ledger import BudgetKind
 from fumehood.core.outcome import OutOfBudget
+from fumehood.core.task import Case
+from fumehood.third_party.process import QuestionFailed
 from tests.parts.bfcl_gold import FAULTY, with_all_arguments
 from tests.parts.installed import installed
 from tests.unit.benchmarks.scoring import play, score_episode
@@ -28,29 +35,30 @@ PYTHON = {
     "live_parallel": 16,
     "live_parallel_multiple": 24,
 }
+SOURCE_TEXT = {"simple_java": 100, "simple_javascript": 50}
+CONVERTERS = "bfcl_eval.eval_checker.ast_eval.type_convertor"
 NO_CALL: Move = {"submit": ""}
 
 
-@pytest.mark.parametrize(("category", "tasks"), PYTHON.items())
+@pytest.mark.parametrize(("category", "tasks"), {**PYTHON, **SOURCE_TEXT}.items())
 def test_gold_calls_are_valid_and_the_no_op_is_not(category: str, tasks: int) -> None:
     cases = Bfcl().load(f"{category}").cases
     assert len(cases) == tasks
-    for case in cases[:: max(1, tasks // 5)]:
-        assert case.gold.oracle is not None
-        assert case.gold.solvable
-        assert play(case, case.gold.oracle).success is True, case.task.task_id
+    for case in cases[:: 1 if category in SOURCE_TEXT else max(1, tasks // 5)]:
+        is_solvable = case.task.task_id not in UNSOLVABLE
+        assert play(case, case.gold.oracle or ()).success is is_solvable, case.task.task_id
         assert play(case, (NO_CALL,)).success is False, case.task.task_id
 
 
-def test_four_tasks_are_marked_unsolvable() -> None:
+def test_seven_tasks_are_marked_unsolvable() -> None:
     marked = {
         case.task.task_id
-        for category in PYTHON
+        for category in (*PYTHON, *SOURCE_TEXT)
         for case in Bfcl().load(category).cases
         if case.gold.solvable is False
     }
     assert marked == UNSOLVABLE
-    assert len(UNSOLVABLE) == 4
+    assert len(UNSOLVABLE) == 7
 
 
 @pytest.mark.parametrize("category", PYTHON)
@@ -131,3 +139,106 @@ def test_only_the_first_model_message_is_scored() -> None:
             evidence, ends={"agent": OutOfBudget(kind)}, model_replies={"agent": replies}
         )
         assert score_episode(simple.task, simple.gold, ended).success is success
+
+
+def _case(category: str, number: int) -> Case:
+    return Bfcl().load(category).cases[number]
+
+
+def _success_with(case: Case, **changed: object) -> object:
+    (call, *rest) = case.gold.oracle or ()
+    arguments = call["args"]
+    assert isinstance(arguments, dict)
+    altered: Move = {"tool_name": call["tool_name"], "args": {**arguments, **changed}}  # type: ignore[dict-item]
+    return play(case, (altered, *rest)).success
+
+
+def test_parameters_of_java_and_javascript_are_texts_that_describe_their_type() -> None:
+    for category, number, name, words in (
+        ("simple_java", 24, "ids", "elements are of type integer"),
+        ("simple_java", 1, "object", "any type of Java object"),
+        ("simple_javascript", 20, "options", "JavaScript dict type"),
+    ):
+        functions = _case(category, number).task.initial_state["functions"]
+        (tool,) = tools_of(functions)  # type: ignore[arg-type]
+        properties = tool.parameters["properties"]
+        assert isinstance(properties, dict)
+        assert {parameter["type"] for parameter in properties.values()} == {"string"}  # type: ignore[index,call-overload]
+        assert words in properties[name]["description"]  # type: ignore[index,call-overload,operator]
+        assert "items" not in properties[name]  # type: ignore[operator]
+
+
+def test_values_in_another_notation_of_the_language_are_accepted() -> None:
+    java = _case("simple_java", 24)
+    assert _success_with(java, ids="new ArrayList<Integer>() {{ add(101); add(102); add(103); }}")
+    assert not _success_with(java, ids="[101, 102, 103]")
+    assert not _success_with(java, ids=[101, 102, 103]), "a value is text"
+    seconds = _case("simple_java", 34)
+    assert _success_with(seconds, delay="5l")
+    assert not _success_with(seconds, delay="5")
+    script = _case("simple_javascript", 24)
+    assert _success_with(script, array="new Array(3, 1, 2, 1, 4, 3)")
+    assert not _success_with(script, array="[3, 1, 2, 1, 4, 3.5]")
+    options = _case("simple_javascript", 20)
+    assert _success_with(options, options="{'stopPropagation': true}")
+    assert not _success_with(options, options="{'stopPropagation': false}")
+
+
+@pytest.mark.slow
+def test_a_text_that_the_converter_reads_for_too_long_is_a_failure() -> None:
+    case = _case("simple_javascript", 24)
+    with pytest.raises(QuestionFailed, match="time or memory limit"):
+        _success_with(case, array="[" + "[a]," * 60)
+
+
+scalars = st.one_of(
+    st.booleans(), st.integers(-(2**31), 2**31), st.from_regex(r"[a-z]{1,8}", fullmatch=True)
+)
+
+
+@given(number=st.integers(-(2**63), 2**63 - 1), part=st.floats(-1e6, 1e6), flag=st.booleans())
+def test_written_scalars_are_read_as_the_same_values(number: int, part: float, flag: bool) -> None:
+    java, script = _converters()
+    for kind, value, written_in_java in (
+        *(("integer", number, True), ("long", number, True), ("double", part, True)),
+        *(("float", part, True), ("boolean", flag, True), ("integer", number, False)),
+        *(("Bigint", number, False), ("Boolean", flag, False)),
+    ):
+        document = {"a": {"type": kind}}
+        category = "simple_java" if written_in_java else "simple_javascript"
+        written = written_arguments({"a": value}, document, category)["a"]
+        assert (java if written_in_java else script)(written, kind) == value
+
+
+@given(
+    numbers=st.lists(st.integers(-(2**31), 2**31), min_size=1),
+    texts=st.lists(st.from_regex(r"[a-z -]{1,8}", fullmatch=True), min_size=1),
+    members=st.dictionaries(st.from_regex(r"[a-z]{1,8}", fullmatch=True), scalars, min_size=1),
+)
+def test_written_collections_are_read_as_the_same_values(
+    numbers: list[int], texts: list[str], members: dict[str, object]
+) -> None:
+    java, script = _converters()
+    for kind, items, value in (
+        ("ArrayList", "integer", numbers),
+        ("ArrayList", "long", numbers),
+        ("ArrayList", "String", texts),
+        ("Array", "integer", numbers),
+    ):
+        document = {"a": {"type": kind, "items": {"type": items}}}
+        assert java(_written(value, document, "simple_java"), kind, items) == value
+    for kind, items, value in (("array", "integer", numbers), ("array", "String", texts)):
+        document = {"a": {"type": kind, "items": {"type": items}}}
+        assert script(_written(value, document, "simple_javascript"), kind, items) == value
+    map_document = {"a": {"type": "HashMap"}}
+    assert java(_written(members, map_document, "simple_java"), "HashMap") == members
+
+
+def _written(value: object, document: dict[str, Any], category: str) -> str:
+    return str(written_arguments({"a": value}, document, category)["a"])
+
+
+def _converters() -> tuple[Any, Any]:
+    names = ("java", "js")
+    modules = [import_module(f"{CONVERTERS}.{name}_type_converter") for name in names]
+    return modules[0].java_type_converter, modules[1].js_type_converter

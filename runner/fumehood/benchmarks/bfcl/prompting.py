@@ -1,21 +1,16 @@
-"""BFCL's prompts and decoders for models that write calls as text, from its unmodified module.
-
-The module imports clients, parsers of Java and JavaScript, and file helpers that create folders.
-None is needed here, so they are replaced while it is imported.
-"""
+"""BFCL's prompts and decoders for models that write calls as text, from its unmodified module."""
 
 from __future__ import annotations
 
 import ast
-import sys
 from functools import cache
-from importlib import import_module
-from types import ModuleType
 from typing import Any
+
+from fumehood.benchmarks.bfcl.imports import UTILS, import_with
 
 _MODULE = "bfcl_eval.model_handler.utils"
 _PARSERS = "bfcl_eval.model_handler.parser"
-_REPLACED = ("bfcl_eval.utils", "tenacity", f"{_PARSERS}.java_parser", f"{_PARSERS}.js_parser")
+_REPLACED = (UTILS, "tenacity", f"{_PARSERS}.java_parser", f"{_PARSERS}.js_parser")
 _NUMBERS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Mod, ast.UAdd, ast.USub)
 _ARITHMETIC = (ast.Expression, ast.BinOp, ast.UnaryOp, ast.Constant, *_NUMBERS)
 
@@ -23,17 +18,7 @@ _ARITHMETIC = (ast.Expression, ast.BinOp, ast.UnaryOp, ast.Constant, *_NUMBERS)
 @cache
 def prompting() -> Any:
     """Return BFCL's module. It evaluates only arithmetic, where BFCL evaluates the agent's code."""
-    before = {name: sys.modules.get(name) for name in _REPLACED}
-    for name in _REPLACED:
-        sys.modules[name] = ModuleType(name)
-        vars(sys.modules[name])["__getattr__"] = _absent
-    try:
-        module: Any = import_module(_MODULE)
-    finally:
-        for name, original in before.items():
-            sys.modules.pop(name)
-            if original is not None:
-                sys.modules[name] = original
+    module = import_with(_MODULE, {name: {} for name in _REPLACED})
     module.eval = calculate
     return module
 
@@ -52,8 +37,3 @@ def calculate(source: str) -> Any:
     if not all(isinstance(node, allowed) for node in nodes):
         raise ValueError("is not arithmetic")
     return eval(source, {"__builtins__": {}})
-
-
-def _absent(name: str) -> None:
-    if name.startswith("__"):
-        raise AttributeError(name)

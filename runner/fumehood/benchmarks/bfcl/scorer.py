@@ -89,7 +89,7 @@ def _ask(task: Task, criterion: JsonObject, evidence: Evidence) -> JsonObject:
         return {"valid": bool(calls) == criterion["calls"], "error_type": None}
     functions = task.initial_state["functions"]
     return checker("bfcl").ask(
-        {**criterion, "functions": functions, "calls": [_call(call) for call in calls]}
+        {"functions": functions, **criterion, "calls": [_call(call) for call in calls]}
     )
 
 

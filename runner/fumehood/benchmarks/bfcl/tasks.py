@@ -18,6 +18,11 @@ from fumehood.benchmarks.bfcl.package import (
     read_entries,
     tool_name,
 )
+from fumehood.benchmarks.bfcl.source_values import (
+    LANGUAGES,
+    offered_functions,
+    written_arguments,
+)
 from fumehood.core.conversation import Turn
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.errors import InputError
@@ -55,6 +60,7 @@ MULTI_TURN = (
 )
 SINGLE_TURN = (
     "simple_python",
+    *LANGUAGES,
     "multiple",
     "parallel",
     "parallel_multiple",
@@ -93,10 +99,13 @@ UNSOLVABLE = frozenset(
         "live_simple_112-68-0",
         "live_multiple_862-181-3",
         "live_multiple_964-207-0",
+        "simple_java_36",
+        "simple_java_64",
+        "simple_java_65",
     }
 )
-"""Entries whose gold names an unknown parameter or allows only an empty value for a required
-one."""
+"""Entries whose gold names an unknown parameter, allows only an empty value for a required one, or
+has values that no source text becomes."""
 
 
 class Bfcl:
@@ -230,6 +239,12 @@ def _functions(entry: Entry, hints: int = 1) -> list[Json]:
     ]
 
 
+def _offered(entry: Entry, category: str) -> list[Any]:
+    if category in LANGUAGES:
+        return offered_functions(entry.value["function"], category)
+    return _functions(entry)
+
+
 def _single_turn_case(entry: Entry, category: str) -> Case:
     value = entry.value
     instruction = "\n\n".join(map(join_messages, value["question"]))
@@ -237,7 +252,7 @@ def _single_turn_case(entry: Entry, category: str) -> Case:
         task_id=value["id"],
         world="bfcl_calls",
         harness_mode="native",
-        initial_state={"functions": _functions(entry)},
+        initial_state={"functions": _offered(entry, category)},
         fault_plan=(),
         seed=1,
         seats=(SeatSpec(instruction=instruction, budget=SINGLE_TURN_BUDGET),),
@@ -251,25 +266,38 @@ def _single_turn_case(entry: Entry, category: str) -> Case:
 def _single_turn_criterion(entry: Entry, category: str) -> JsonObject:
     if category in RELEVANCE:
         return {"op": "bfcl_relevance", "calls": RELEVANCE[category]}
-    return {
+    criterion: JsonObject = {
         "op": "bfcl_single_turn",
         "ground_truth": entry.answer,
         "category": category,
-        "language": "PYTHON",
+        "language": LANGUAGES.get(category, "PYTHON"),
     }
+    if category in LANGUAGES:
+        # The checker needs the types of the parameters, which agents read in descriptions.
+        criterion["functions"] = entry.value["function"]
+    return criterion
 
 
 def _single_turn_oracle(entry: Entry, category: str) -> tuple[JsonObject, ...]:
     submit: JsonObject = {"submit": ""}
     if category not in RELEVANCE:
         moves: list[JsonObject] = [
-            {"tool_name": tool_name(name), "args": args} for name, args in _gold_calls(entry)
+            {"tool_name": tool_name(name), "args": args}
+            for name, args in _written_calls(entry, category)
         ]
         return (*moves, submit)
     if not RELEVANCE[category]:
         return (submit,)
     first = entry.value["function"][0]["name"]
     return ({"tool_name": tool_name(first), "args": {}}, submit)
+
+
+def _written_calls(entry: Entry, category: str) -> list[Call]:
+    calls = _gold_calls(entry)
+    if category not in LANGUAGES:
+        return calls
+    properties = entry.value["function"][0]["parameters"]["properties"]
+    return [(name, written_arguments(args, properties, category)) for name, args in calls]
 
 
 def _gold_calls(entry: Entry) -> list[Call]:

@@ -6,11 +6,9 @@ content. BFCL keeps memories in files between conversations; here no file is wri
 
 from __future__ import annotations
 
-import sys
-from importlib import import_module
-from types import ModuleType
 from typing import Any
 
+from fumehood.benchmarks.bfcl.imports import UTILS, import_with
 from fumehood.benchmarks.bfcl.package import MEMORIES, class_documents, package_folder
 from fumehood.benchmarks.bfcl.world import SOURCES, Bfcl
 from fumehood.core.errors import SpecError
@@ -21,12 +19,6 @@ EMPTY: dict[str, JsonObject] = {
     "MemoryAPI_rec_sum": {"memory": ""},
 }
 """Class → the attributes of an empty memory."""
-_UTILS = "bfcl_eval.utils"
-_FILE_HELPERS = (
-    "get_directory_structure_by_id",
-    "is_first_memory_prereq_entry",
-    "is_memory_prereq",
-)
 
 
 def preload() -> None:
@@ -78,13 +70,5 @@ def open_memory(class_name: str, content: Json) -> Any:
 
 def _memory_class(class_name: str) -> Any:
     package_folder("overrides", "rank_bm25")
-    # BFCL's file helpers create folders beside the package when imported, so they are replaced.
-    is_replaced = _UTILS not in sys.modules
-    if is_replaced:
-        sys.modules[_UTILS] = ModuleType(_UTILS)
-        vars(sys.modules[_UTILS]).update(dict.fromkeys(_FILE_HELPERS))
-    try:
-        return getattr(import_module(f"{SOURCES}.{MEMORIES[class_name]}"), class_name)
-    finally:
-        if is_replaced:
-            del sys.modules[_UTILS]
+    module = import_with(f"{SOURCES}.{MEMORIES[class_name]}", {UTILS: {}})
+    return getattr(module, class_name)
