@@ -57,6 +57,8 @@ TIMEOUT_S = 3600
 EXPECTED = (
     Expected("dbbench:sqlite:{data}/agentbench-dbbench/dev.jsonl", oracle=60, noop=0),
     Expected("dbbench:mariadb:{data}/agentbench-dbbench/dev.jsonl", oracle=60, noop=0),
+    Expected("card-game:std", oracle=20, noop=0),
+    Expected("card-game:dev", oracle=12, noop=0),
     Expected("lateral-thinking:{data}/AgentBench:standard", oracle=50, noop=0),
     Expected("lateral-thinking:{data}/AgentBench:dev", oracle=20, noop=0),
     Expected("lateral-thinking:host:{data}/AgentBench:standard", oracle=50, noop=0),

@@ -41,6 +41,7 @@ SLICES: Mapping[str, tuple[str, ...]] = {
         "bfcl:memory_kv",
         "bfcl:memory_rec_sum",
     ),
+    "card-game": ("card-game:dev", "card-game:dev:seat"),
     "dbbench": (
         f"dbbench:sqlite:{SAMPLES / 'dbbench.jsonl'}",
         "dbbench:mariadb:{made}/on_mariadb.jsonl",

@@ -78,7 +78,7 @@ DOMAINS = (
         "lateral-thinking:host:CHECKOUT",
         reason=f"{_AGENTBENCH_CHECKOUT} and a model at the seat host",
     ),
-    Domain(_AGENTBENCH, "card_game", reason="its game server is not connected"),
+    Domain(_AGENTBENCH, "card_game", "card-game"),
     Domain(_AGENTBENCH, "test_website", reason="its pages are not published"),
     Domain(_MARBLE, "bargaining", "marble:bargaining:FILE", reason="the file of records"),
     Domain(_MARBLE, "werewolf", "marble:werewolf"),

@@ -53,6 +53,7 @@ BENCHMARKS: Registry[Callable[[], Benchmark]] = Registry(
         "bfcl": "fumehood.benchmarks.bfcl.tasks:Bfcl",
         "browsecomp": "fumehood.benchmarks.browsecomp.tasks:BrowseComp",
         "browsecomp-plus": "fumehood.benchmarks.browsecomp.tasks:BrowseCompPlus",
+        "card-game": "fumehood.benchmarks.cardgame.tasks:CardGameTasks",
         "dbbench": "fumehood.benchmarks.dbbench.tasks:DbBench",
         "injecagent": "fumehood.benchmarks.injecagent.tasks:InjecAgent",
         "lateral-thinking": "fumehood.benchmarks.lateral.tasks:LateralThinking",

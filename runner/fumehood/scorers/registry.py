@@ -71,6 +71,7 @@ SCORERS: Registry[Callable[[], Scorer]] = Registry(
         "agentdojo": "fumehood.benchmarks.agentdojo.scorer:AgentDojo",
         "bfcl": "fumehood.benchmarks.bfcl.scorer:Bfcl",
         "browsecomp": "fumehood.benchmarks.browsecomp.scorer:BrowseComp",
+        "card_game": "fumehood.benchmarks.cardgame.scorer:CardGame",
         "cited_answer": "fumehood.scorers.cited_answer:CitedAnswer",
         "dbbench": "fumehood.benchmarks.dbbench.scorer:DbBench",
         "injecagent": "fumehood.benchmarks.injecagent.scorer:InjecAgent",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from fumehood.benchmarks.cardgame.rules import new_team
 from tests.conformance.worlds.declared_examples import DECLARED
 from tests.conformance.worlds.example import Example, call
 from tests.conformance.worlds.tau2_examples import TAU2
@@ -31,6 +32,25 @@ EXAMPLES: Mapping[str, Example] = {
             call("offer_price", price=-(10**30), reason=""),
         ),
         unlivable=({"parties": {}}, {"turns_max": 0}),
+    ),
+    "card_game": Example(
+        state={
+            "game": {
+                **{"teams": [new_team(), new_team()], "side": 1, "turns": 1, "last": [0, None]},
+                **{"winner": None, "tries": 0, "guessed": False, "acted": False, "news": []},
+            }
+        },
+        reading=(),
+        changing=(
+            call("guess", position=3, kind="spray"),
+            call("act", kind="sunfish", action="active", target=0),
+        ),
+        refused=(
+            call("guess", position=4, kind="spray"),
+            call("guess", position=-(10**30), kind="spray"),
+            call("guess", position=0, kind="shark"),
+        ),
+        unlivable=({"opponent": "baseline9"}, {"seed": "one"}),
     ),
     "crud": Example(
         state={"accounts": {"a1": {"id": "a1", "tier": "basic", "tags": ["x"]}}, "kept": [1, 1.0]},
