@@ -22,12 +22,14 @@ from fumehood.gateway.capabilities import (
     anything,
     by_type,
     data_url,
+    embedded,
     fields,
     items,
     media,
     needs,
     scalar,
     scalars,
+    schema,
     shown,
     text_or,
 )
@@ -58,7 +60,7 @@ _BREAKPOINT: Mapping[str, Rule] = {"prompt_cache_breakpoint": scalars}
 _TOOL_OPTIONS: Mapping[str, Rule] = {
     # Programs of the provider may call a tool, too.
     "allowed_callers": needs(Capability.CODE_INTERPRETER, ["direct"], []),
-    "output_schema": anything,
+    "output_schema": schema,
 }
 _TIER = needs(Capability.SERVICE_TIER, "default", "standard_only")
 _STORED = needs(Capability.STORED_RESPONSES)
@@ -66,6 +68,9 @@ _STORED_FILE = needs(Capability.STORED_FILES)
 
 # OpenAI's chat completions
 
+_AUDIO = media(
+    fields({"type": scalar, "input_audio": fields({"data": embedded, "format": scalar})})
+)
 _CHAT_PART = by_type(
     {
         "text": fields({**_same("type text", scalar), **_CACHE}),
@@ -79,14 +84,14 @@ _CHAT_PART = by_type(
                 }
             )
         ),
-        "input_audio": media(fields({"type": scalar, "input_audio": scalars})),
+        "input_audio": _AUDIO,
         "file": media(
             fields(
                 {
                     "type": scalar,
                     "file": fields(
                         {
-                            "file_data": scalar,
+                            "file_data": embedded,
                             "filename": scalar,
                             "file_id": _STORED_FILE,
                         }
@@ -97,7 +102,7 @@ _CHAT_PART = by_type(
         ),
     }
 )
-_FUNCTION = fields({**_same("name description strict", scalar), "parameters": anything})
+_FUNCTION = fields({**_same("name description strict", scalar), "parameters": schema})
 _CHAT_MESSAGE = fields(
     {
         **_same("role name tool_call_id refusal reasoning reasoning_content", scalar),
@@ -154,7 +159,7 @@ _CHAT = fields(
         "messages": items(_CHAT_MESSAGE),
         "functions": items(_FUNCTION),
         "prediction": fields({"type": scalar, "content": text_or(items(_CHAT_PART))}),
-        "response_format": fields({"type": scalar, "json_schema": anything}),
+        "response_format": fields({"type": scalar, "json_schema": schema}),
         "service_tier": _TIER,
         "store": _STORED,
         "tool_choice": _TOOL_CHOICE,
@@ -186,14 +191,15 @@ _RESPONSES_PART = by_type(
         "input_file": media(
             fields(
                 {
-                    **_same("type filename file_data detail", scalar),
+                    **_same("type filename detail", scalar),
+                    "file_data": embedded,
                     "file_url": needs(Capability.FILE_URL),
                     "file_id": _STORED_FILE,
                     **_BREAKPOINT,
                 }
             )
         ),
-        "input_audio": media(fields({"type": scalar, "input_audio": scalars})),
+        "input_audio": _AUDIO,
     }
 )
 _RESPONSES_CONTENT = text_or(items(_RESPONSES_PART))
@@ -253,7 +259,7 @@ _RESPONSES_TOOL = by_type(
         "function": fields(
             {
                 **_same("type name description strict", scalar),
-                "parameters": anything,
+                "parameters": schema,
                 **_TOOL_OPTIONS,
             }
         ),
@@ -280,7 +286,7 @@ _RESPONSES = fields(
         "prompt": needs(Capability.STORED_PROMPTS),
         "service_tier": _TIER,
         "store": _STORED,
-        "text": fields({"verbosity": scalar, "format": anything}),
+        "text": fields({"verbosity": scalar, "format": schema}),
         "tool_choice": _TOOL_CHOICE,
         "tools": items(_RESPONSES_TOOL),
     }
@@ -294,7 +300,8 @@ _TEXT_BLOCK = fields({**_same("type text", scalar), "citations": anything, **_CA
 def _source(capability: Capability) -> Rule:
     return by_type(
         {
-            **_same("base64 text", fields(_same("type media_type data", scalar))),
+            "base64": fields({**_same("type media_type", scalar), "data": embedded}),
+            "text": fields(_same("type media_type data", scalar)),
             "content": fields({"type": scalar, "content": text_or(items(_block))}),
             "url": needs(capability),
             "file": _STORED_FILE,
@@ -347,7 +354,7 @@ _BLOCK = by_type(
 _CLIENT_TOOL = fields(
     {
         **_same("type name description strict eager_input_streaming", scalar),
-        "input_schema": anything,
+        "input_schema": schema,
         "input_examples": anything,
         **_CACHE,
         **_TOOL_OPTIONS,
@@ -372,7 +379,7 @@ _MESSAGES = fields(
         "inference_geo": needs(Capability.SERVICE_TIER),
         "mcp_servers": needs(Capability.REMOTE_MCP, []),
         "messages": items(fields({"role": scalar, "content": text_or(items(_BLOCK))})),
-        "output_config": fields({"effort": scalar, "format": anything}),
+        "output_config": fields({"effort": scalar, "format": schema}),
         "service_tier": _TIER,
         "speed": needs(Capability.SERVICE_TIER, "standard"),
         "system": text_or(items(_TEXT_BLOCK)),
@@ -390,7 +397,7 @@ def _both(rules: Mapping[str, Rule]) -> Rule:
     return fields({**snake, **rules})
 
 
-_GEMINI_DATA = media(_both(_same("mimeType data displayName", scalar)))
+_GEMINI_DATA = media(_both({**_same("mimeType displayName", scalar), "data": embedded}))
 _GEMINI_FILE = needs(Capability.FILE_URL)
 _GEMINI_PART = _both(
     {
@@ -413,7 +420,7 @@ _GEMINI_CONTENT = _both({"role": scalar, "parts": items(_GEMINI_PART)})
 _GEMINI_FUNCTION = _both(
     {
         **_same("name description behavior", scalar),
-        **_same("parameters parametersJsonSchema response responseJsonSchema", anything),
+        **_same("parameters parametersJsonSchema response responseJsonSchema", schema),
     }
 )
 _GEMINI_TOOL = _both(
@@ -438,7 +445,7 @@ _GEMINI_CONFIG = fields(
             scalar,
         ),
         **_same("stopSequences responseModalities thinkingConfig", scalars),
-        **_same("responseSchema responseJsonSchema", anything),
+        **_same("responseSchema responseJsonSchema", schema),
         "imageConfig": needs(Capability.IMAGE_GENERATION),
     }
 )
@@ -485,12 +492,13 @@ ALLOWED_FIELDS: Mapping[str, Rule] = {
 """Path → rule for a whole request."""
 
 _SEARCHING_MODELS = (
-    "*:online",
+    "*:online*",
     "*-search-preview*",
     "*-search-api*",
     "*deep-research*",
     "*sonar*",
-    "*groq/compound*",
+    "*compound*",
+    "*deepsearch*",
 )
 """Patterns of models that search the web without a tool, so that the run must name them."""
 BETA_HEADERS = ("anthropic-beta", "openai-beta")

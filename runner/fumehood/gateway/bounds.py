@@ -51,12 +51,14 @@ class RequestOrder:
                 self._is_alone = False
                 self._changed.notify_all()
 
-    def report(self, kind: Hashable, *, overrun: bool) -> None:
+    def report(self, kind: Hashable, *, answered: bool, overrun: bool) -> None:
         """Note that a response has ended.
 
         Args:
             kind: of its request.
+            answered: whether it was a complete answer; an error, or a part, shows nothing.
             overrun: whether it needed more than its reservation.
         """
-        self._kinds.add(kind)
+        if answered:
+            self._kinds.add(kind)
         self._has_overrun |= overrun

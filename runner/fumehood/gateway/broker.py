@@ -12,14 +12,15 @@ import json
 import socket
 import struct
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
 from enum import IntEnum
 from itertools import count
 from typing import Any
 
 from fumehood.core.ledger import Amounts, Budget, BudgetKind, Ledger, Reservation
-from fumehood.gateway.costs import BYTES_PER_TOKEN, amounts, reserved_tokens
+from fumehood.gateway.bounds import RequestOrder
+from fumehood.gateway.costs import BYTES_PER_TOKEN, COST_KINDS, amounts, reserved_tokens
 from fumehood.gateway.health_check import HealthCheck
 from fumehood.gateway.provider_client import (
     ProviderClient,
@@ -102,6 +103,7 @@ class Broker:
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._parses = asyncio.Lock()
         self._ledger: Ledger | None = None
+        self._order = RequestOrder()
         self._open_bytes = 0
         self._can_read = asyncio.Event()
         self._refused = 0
@@ -168,7 +170,7 @@ class Broker:
             await self._reply(_Kind.FAILED, number, json.dumps(failed).encode())
         except OSError:
             return  # The process has ended.
-        except Refused:
+        except (Refused, ValueError):
             self._refused += 1
             with suppress(OSError):
                 await self._reply(_Kind.BROKE, number, b"")
@@ -188,9 +190,6 @@ class Broker:
         provider = self._settings.provider_of(checked.model)
         if provider is None or provider.name != head["provider"]:
             raise ValueError(f"another provider has the model {checked.model}")
-        price = self._settings.price_of(checked.model)
-        reserved = self._reserve(checked, price)
-        spent = checked.tokens_max
         request = ProviderRequest(
             provider=provider,
             path=checked.path,
@@ -201,24 +200,39 @@ class Broker:
             episode=str(id(self)),
             tokens=len(body) // BYTES_PER_TOKEN + checked.tokens_max[1],
         )
-        waits = _SentWaits(lambda event: self._note(message.number, event), self._add_wait)
+        async with AsyncExitStack() as stack:
+            if self._ledger is not None and any(map(self._ledger.limit, COST_KINDS)):
+                # As the process orders those of each seat, in case it was taken over.
+                entering = self._order.enter(checked.kind, is_bounded=checked.is_bounded)
+                await stack.enter_async_context(entering)
+            await self._forward(message.number, request, checked)
+
+    async def _forward(self, number: int, request: ProviderRequest, checked: ModelRequest) -> None:
+        price = self._settings.price_of(checked.model)
+        reserved = self._reserve(checked, price)
+        spent, answered = checked.tokens_max, False
+        waits = _SentWaits(lambda event: self._note(number, event), self._add_wait)
         try:
             async with self._client.send(request, waits) as started:
                 reader = ResponseReader(started.content_type, checked.dialect, keep=False)
                 whole = False
                 try:
-                    await self._pass_on(message.number, started, reader)
+                    await self._pass_on(number, started, reader)
                     whole = True
                 finally:
                     reader.close()
                     spent = spent_tokens(checked, reader, started.status, whole=whole)
+                    answered = whole and started.status == 200
                 started.used(sum(spent))
         except (ProviderFailed, RequestFailed):
             spent = (0, 0)
             raise
         finally:
             assert self._ledger is not None
-            self._ledger.settle(Reservation(reserved), amounts(*spent, price))
+            actual = amounts(*spent, price)
+            self._ledger.settle(Reservation(reserved), actual)
+            overrun = actual[BudgetKind.MODEL_TOKENS] > reserved[BudgetKind.MODEL_TOKENS]
+            self._order.report(checked.kind, answered=answered, overrun=overrun)
 
     async def _checked(self, path: str, body: bytes, headers: Mapping[str, str]) -> ModelRequest:
         if len(body) <= SMALL_BODY_BYTES:

@@ -22,6 +22,9 @@ FIELD_PREFIX = "field:"
 BETA_PREFIX = "beta:"
 _GRANT = re.compile(r"(field|beta):[!-~]{1,256}")
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_.:/-]{1,64}")
+_BASE64 = re.compile(r"[A-Za-z0-9+/=_\s-]*")
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+_META_SCHEMAS = ("http://json-schema.org/", "https://json-schema.org/")
 
 
 class Capability(Enum):
@@ -92,6 +95,22 @@ def shown(name: str) -> str:
 
 def anything(value: Json, path: str, needs: Needs) -> None:
     """Accept any value: data of the agent, such as a schema or the arguments of a tool."""
+
+
+def schema(value: Json, path: str, needs: Needs) -> None:
+    """Accept a JSON Schema that refers to no other document, because a provider may fetch it."""
+    left = [value]
+    while left:
+        part = left.pop()
+        if isinstance(part, list):
+            left.extend(part)
+        if not isinstance(part, dict):
+            continue
+        left.extend(part.values())
+        places = [(key, "#") for key in _REFERENCES] + [("$schema", _META_SCHEMAS)]
+        for key, known in places:
+            if isinstance(place := part.get(key), str) and not place.startswith(known):
+                needs.add(Capability.FILE_URL.value, f"{path}.{key}")
 
 
 def scalar(value: Json, path: str, needs: Needs) -> None:
@@ -205,3 +224,9 @@ def data_url(capability: Capability) -> Rule:
             needs.add(capability.value, path)
 
     return check
+
+
+def embedded(value: Json, path: str, needs: Needs) -> None:
+    """Accept data in base64 or in a data URL. Some providers fetch an address in its place."""
+    if not (isinstance(value, str) and (value.startswith("data:") or _BASE64.fullmatch(value))):
+        needs.add(Capability.FILE_URL.value, path)

@@ -345,7 +345,11 @@ class ModelEndpoint:
         for problem in reader.problems(status, whole=whole):
             await self._note_problem(problem)
         reserved = reserved_tokens(call.tokens, call.model_request.has_tools)
-        self._order.report(call.model_request.kind, overrun=sum(spent) > sum(reserved))
+        self._order.report(
+            call.model_request.kind,
+            answered=whole and status == 200,
+            overrun=sum(spent) > sum(reserved),
+        )
         # Of a response without an end, only the estimate is known.
         if whole and isinstance(response, StartedResponse):
             response.used(sum(spent))

@@ -63,15 +63,20 @@ class HealthChecker:
         self._worked = set[tuple[Provider, str, str]]()
         """APIs with models that have answered a request."""
 
-    async def check(self, provider: Provider, path: str, model: str) -> HealthCheck:
+    async def check(
+        self, provider: Provider, path: str, model: str, *, anew: bool = False
+    ) -> HealthCheck:
         """Check a provider.
 
         Args:
             provider: the provider of a request that failed.
             path: of that request.
             model: of that request; another one is used if the run does not name it.
+            anew: whether a check that has begun before does not count.
         """
         key = provider, path, self._model(provider, model)
+        if anew and key in self._running:
+            await asyncio.wait({self._running[key]})
         task = self._running.get(key)
         if task is None:
             task = self._running[key] = asyncio.ensure_future(self._check(*key))

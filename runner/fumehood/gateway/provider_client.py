@@ -30,6 +30,8 @@ CHECKED_STATUS = REFUSED_KEY_STATUS | {500, 502, 503, 504, 529}
 """Lasting statuses that may be a failure of the provider. 429 is not among them, because the size
 of a request can cause it."""
 
+RECHECK_S = 2.0
+"""Pause between two checks while a provider may still work on requests of the episode."""
 UNREAD_BYTES_MAX = 16 << 20
 """Part of a response that is kept for a slow reader."""
 
@@ -159,6 +161,8 @@ class DirectResponse:
         self.content_type = response.headers.get("content-type", "")
         self.delay_ms = delay_ms
         self.check = check
+        self.is_received = False
+        """Whether the provider has sent all of it."""
         self._arrived = asyncio.Queue[bytes | None]()
         self._unread_bytes = 0
         self._was_read = asyncio.Event()
@@ -187,6 +191,7 @@ class DirectResponse:
                 while self._unread_bytes > UNREAD_BYTES_MAX:
                     self._was_read.clear()
                     await self._was_read.wait()
+            self.is_received = True
         finally:
             self._admission.release()
             self._arrived.put_nowait(None)
@@ -225,6 +230,10 @@ class ProviderClient:
         """By episode: its requests, without those that wait for a check."""
         self._begun = Counter[str]()
         """By episode with active requests: the requests that began since the first of them."""
+        self._works_until_s: dict[str, float] = {}
+        """By episode: until when a provider may work on requests whose connection was closed."""
+        self._checked_alone = set[str]()
+        """Episodes whose new requests wait for a check."""
         self._rested = asyncio.Condition()
 
     @asynccontextmanager
@@ -239,15 +248,24 @@ class ProviderClient:
             ProviderFailed: the provider does not work.
             RequestFailed: the provider does not answer this request.
         """
-        self._active[request.episode] += 1
-        self._begun[request.episode] += 1
+        async with self._rested:
+            await self._rested.wait_for(lambda: request.episode not in self._checked_alone)
+            self._active[request.episode] += 1
+            self._begun[request.episode] += 1
+        is_over = False
         try:
             started = await self._until_answered(request, waits)
             try:
                 yield started
             finally:
+                is_over = started.is_received
                 await started.close()
+        except (ProviderFailed, RequestFailed):
+            is_over = True
+            raise
         finally:
+            if not is_over:
+                self._leave(request)
             await self._rest(request.episode)
 
     async def close(self) -> None:
@@ -271,7 +289,7 @@ class ProviderClient:
                     )
         except _Retry as error:
             reason = f"{request.provider.name}: {error} ({self._settings.attempts} attempts)"
-            check = await self._check(request)
+            check = await self._check(request, waits)
             raise (ProviderFailed if check.failed else RequestFailed)(reason, check) from None
         # The wait for the queue before the first attempt is reported already.
         is_delayed = attempts.statistics["attempt_number"] > 1
@@ -281,12 +299,14 @@ class ProviderClient:
             self._checker.answered(request.provider, request.path, request.model)
         started = DirectResponse(response, admission, (sent_ms, began_ms), None)
         if response.status_code in CHECKED_STATUS:
-            await self._check_response(request, started)
+            await self._check_response(request, started, waits)
         return started
 
-    async def _check_response(self, request: ProviderRequest, started: DirectResponse) -> None:
+    async def _check_response(
+        self, request: ProviderRequest, started: DirectResponse, waits: Waits
+    ) -> None:
         try:
-            started.check = await self._check(request)
+            started.check = await self._check(request, waits)
         except BaseException:
             await started.close()
             raise
@@ -295,21 +315,55 @@ class ProviderClient:
             reason = f"{request.provider.name}: answers {started.status}"
             raise ProviderFailed(reason, started.check)
 
-    async def _check(self, request: ProviderRequest) -> HealthCheck:
-        """Check the provider. Repeat a failed check after the other requests that the episode had
-        meanwhile, because they may overload the provider."""
+    async def _check(self, request: ProviderRequest, waits: Waits) -> HealthCheck:
+        """Check the provider. Repeat a failed check without the other requests of the episode,
+        because they may overload the provider, also after their connections were closed."""
         episode = request.episode
         was_alone, begun = self._active[episode] == 1, self._begun[episode]
         check = await self._checker.check(request.provider, request.path, request.model)
-        if not check.failed or (was_alone and self._begun[episode] == begun):
+        was_alone &= self._begun[episode] == begun and not self._works_on_for_s(episode)
+        if not check.failed or was_alone:
             return check
+        # From now on, only the provider is waited for.
+        waits.failed()
+        async with self._alone(episode):
+            while True:
+                began_ms, begun_s = _now_ms(), self._works_on_for_s(episode)
+                check = await self._checker.check(
+                    request.provider, request.path, request.model, anew=True
+                )
+                if not check.failed or not begun_s:
+                    return check
+                await asyncio.sleep(min(RECHECK_S, self._works_on_for_s(episode)))
+                waits.queued(began_ms, _now_ms())
+
+    @asynccontextmanager
+    async def _alone(self, episode: str) -> AsyncIterator[None]:
+        """Wait for the end of the other requests of an episode, and hold back new ones."""
         await self._rest(episode)
         try:
             async with self._rested:
-                await self._rested.wait_for(lambda: self._active[episode] == 0)
-            return await self._checker.check(request.provider, request.path, request.model)
+                await self._rested.wait_for(
+                    lambda: not self._active[episode] and episode not in self._checked_alone
+                )
+                self._checked_alone.add(episode)
+            try:
+                yield
+            finally:
+                self._checked_alone.discard(episode)
         finally:
             self._active[episode] += 1
+            async with self._rested:
+                self._rested.notify_all()
+
+    def _leave(self, request: ProviderRequest) -> None:
+        """Note that the provider may work on a request whose connection was closed."""
+        now_s = time.monotonic()
+        left = {name: until_s for name, until_s in self._works_until_s.items() if until_s > now_s}
+        self._works_until_s = {**left, request.episode: now_s + self._settings.silence_max_s}
+
+    def _works_on_for_s(self, episode: str) -> float:
+        return max(0.0, self._works_until_s.get(episode, 0.0) - time.monotonic())
 
     async def _rest(self, episode: str) -> None:
         """Count one active request less."""
@@ -332,6 +386,8 @@ class ProviderClient:
             try:
                 response = await self._client.send(self._build(request), stream=True)
             except httpx2.TransportError as error:
+                if isinstance(error, httpx2.ReadTimeout):
+                    self._leave(request)
                 raise _Retry(f"does not answer: {type(error).__name__}") from None
             status = response.status_code
             if status in RETRIED_STATUS and not is_last:

@@ -169,10 +169,13 @@ class ModelRequest:
     """Whether the size of the request bounds its tokens: it has no images, sounds or documents, and
     refers to nothing at the provider."""
 
+    stream: str
+    """How it asks for a stream and for its usage."""
+
     @property
-    def kind(self) -> tuple[str, str, bool]:
-        """Requests of one kind have equally exact reservations."""
-        return self.path, self.model, self.has_tools
+    def kind(self) -> tuple[str, str, bool, str]:
+        """Requests of one kind have equally exact reservations, which responses show alike."""
+        return self.path, self.model, self.has_tools, self.stream
 
 
 class RequestReader:
@@ -289,6 +292,7 @@ def check_request(
         text_characters=text_length(parsed),
         has_tools=bool(parsed.get("tools") or parsed.get("functions")),
         is_bounded=not needed.fields and not needed.has_media,
+        stream=canonical_json([parsed.get("stream"), parsed.get("stream_options")]),
     )
 
 

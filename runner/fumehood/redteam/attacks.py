@@ -301,6 +301,7 @@ ATTACKS = (
             ("403", "with a request that the provider rejects for its content"),
             ("500", "with a request on which the provider fails"),
             ("load", "by overloading the provider"),
+            ("left", "with a request that it leaves to the provider"),
         )
     ),
     # Third-party code.

@@ -20,7 +20,9 @@ TOKENS_MAX = 20_000
 KEPT_TOKENS = 200_000
 """Tokens of a stored context of the provider."""
 MODEL_BYTES_MAX = 256
-FAILURES = {"429": 429, "403": 403, "500": 500, "529": 529, "load": 503}
+PROMPT_TOKENS = 5_000
+"""Tokens of a prompt that the provider adds on request."""
+FAILURES = {"400": 400, "429": 429, "403": 403, "500": 500, "529": 529, "load": 503, "left": 503}
 """What a request can ask for → the status with which the provider fails it."""
 BUSY = b"provider, be busy"
 BUSY_S = 4.0
@@ -101,6 +103,8 @@ def _reply(asked: AskedOfModel) -> ScriptedReply:
             return ScriptedReply(status=status)
     if "previous_response_id" in text:
         return ScriptedReply(text="Done.", usage=(KEPT_TOKENS, 5))
+    if "provider, add a prompt" in text:
+        return ScriptedReply(text="Done.", usage=(PROMPT_TOKENS, 5), pause_s=0.2)
     return ScriptedReply(text="Done.", usage=(max(10, len(asked.body) // 4), 5))
 
 

@@ -185,6 +185,31 @@ def test_fifty_parallel_texts_with_a_false_report_exceed_the_budget_by_one_reque
     assert [call["spent"]["model_tokens"] for call in seat.calls()] == [200_026]
 
 
+@with_budget(model_tokens=20_000)
+@pytest.mark.parametrize("first", ["an error", "a part", "without usage"])
+def test_an_incomplete_answer_does_not_show_that_reservations_are_exact(
+    seat: Asker, script: Script, first: str
+) -> None:
+    def answer(asked: AskedOfModel) -> ScriptedReply:
+        if b"an error" in asked.body:
+            return ScriptedReply(status=400)
+        # Like a provider that adds a long prompt.
+        usage = None if b"without usage" in asked.body else (5_000, 1)
+        parts = 20 if b"a part" in asked.body else 1
+        return ScriptedReply(text="la " * parts, usage=usage, pause_s=0.1)
+
+    script.answers(answer)
+    streams = first != "an error"
+    opening = closing(HttpSeat(seat.episode.directory))
+    with opening as http, http.open(CHAT, json.dumps(chat(text=first, stream=streams))) as response:
+        if first != "a part":
+            response.read()
+    more: dict[str, Any] = {"stream": True, "stream_options": {"include_usage": True}}
+    all_at_once(seat, json.dumps(chat(**(more if streams else {}))), 30)
+    spent = sum(call["spent"]["model_tokens"] for call in seat.calls())
+    assert spent <= 20_000 + 5_001
+
+
 @with_budget(model_tokens=1_000_000)
 def test_requests_run_one_by_one_after_an_overrun(
     seat: Asker, script: Script, models: ScriptedModels

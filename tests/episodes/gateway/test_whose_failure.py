@@ -88,10 +88,9 @@ def test_a_provider_that_hangs_up_on_one_request_works(seat: Asker, script: Scri
     assert checks(seat) == [("answers 200", False)]
 
 
-@with_budget(wall_ms=600_000)
 @pytest.mark.parametrize(("recovers", "status"), [(True, 417), (False, 424)])
-def test_a_provider_is_checked_again_without_the_other_requests_of_the_episode(
-    seat: Asker, script: Script, models: ScriptedModels, recovers: bool, status: int
+def test_a_provider_is_checked_again_without_the_requests_that_the_agent_left(
+    script: Script, models: ScriptedModels, recovers: bool, status: int
 ) -> None:
     loaded = Event()
     loaded.set()
@@ -107,20 +106,30 @@ def test_a_provider_is_checked_again_without_the_other_requests_of_the_episode(
     def checked() -> int:
         return sum(map(is_check, models.asked[before:]))
 
-    with closing(HttpSeat(seat.episode.directory)) as load, ThreadPoolExecutor(1) as threads:
-        assert load.open(CHAT, json.dumps(chat(text="long", stream=True))).status == 200
-        asking = threads.submit(seat.ask, CHAT, chat())
-        assert wait_until(lambda: checked() == ATTEMPTS)
-        assert not asking.done(), "its load may be the reason"
+    with (
+        new_service(models, silence_max_s=PATIENCE_S / 4) as seat,
+        closing(HttpSeat(seat.episode.directory)) as other,
+        ThreadPoolExecutor(2) as agent,
+    ):
+        with closing(HttpSeat(seat.episode.directory)) as load:
+            assert load.open(CHAT, json.dumps(chat(text="long", stream=True))).status == 200
+            asking = agent.submit(seat.ask, CHAT, chat())
+            assert wait_until(lambda: checked() == ATTEMPTS)
+            assert not asking.done(), "its load may be the reason"
+        assert wait_until(lambda: checked() == 2 * ATTEMPTS)
+        assert not asking.done(), "the provider may work on a request after its connection closed"
+        later = agent.submit(other.send, CHAT, json.dumps(chat(text="later")))
         loaded.clear()
-        load.close()
         assert asking.result(PATIENCE_S)[0] == status
-    assert checked() == (ATTEMPTS + 1 if recovers else 2 * ATTEMPTS)
-    if recovers:
-        assert goes_on(seat)
-        assert checks(seat) == [("answers 200", False)]
-    else:
-        ends_as_infra(seat)
+        if recovers:
+            assert later.result(PATIENCE_S)[0] == 417
+            assert goes_on(seat)
+            assert checks(seat)[0] == ("answers 200", False)
+        else:
+            ends_as_infra(seat)
+        asked = [b"later" in each.body for each in models.asked[before:]]
+        known = [is_check(each) for each in models.asked[before:]]
+        assert True not in asked or asked.index(True) > known.index(True) + 2 * ATTEMPTS
 
 
 @pytest.mark.parametrize("status", [401, 403, 500])

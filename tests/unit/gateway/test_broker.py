@@ -184,14 +184,46 @@ def test_a_forged_request_is_not_sent(forged: dict[str, Any]) -> None:
         assert not models.asked
 
 
-def test_a_process_that_sends_many_forged_requests_loses_its_connection() -> None:
+@pytest.mark.parametrize(
+    ("head", "forged"),
+    [(PLAIN, body(previous_response_id="resp_1")), ({**PLAIN, "provider": "another"}, body())],
+    ids=["refused", "of another provider"],
+)
+def test_a_process_that_sends_many_forged_requests_loses_its_connection(
+    head: dict[str, Any], forged: bytes
+) -> None:
     with ScriptedModels(lambda _: ScriptedReply(text="ok")) as models:
-        forged = body(previous_response_id="resp_1")
         calls = Budget(model_calls=100)
-        assert replies(models, PLAIN, forged, calls, REFUSED_MAX) == [BROKE] * REFUSED_MAX
+        assert replies(models, head, forged, calls, REFUSED_MAX) == [BROKE] * REFUSED_MAX
         with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
-            replies(models, PLAIN, forged, calls, REFUSED_MAX + 1)
+            replies(models, head, forged, calls, REFUSED_MAX + 1)
         assert models.asked == []
+
+
+def test_parallel_requests_of_a_process_exceed_the_budget_by_one_request() -> None:
+    encoded = json.dumps(PLAIN).encode()
+    content = struct.pack(">I", len(encoded)) + encoded + body()
+    requests = 20
+
+    async def run() -> None:
+        settings = gateway_settings(models, attempts=1)
+        client = ProviderClient(settings)
+        here, there = socket.socketpair()
+        broker = Broker(settings, client)
+        broker.limit(Budget(model_tokens=2_000))
+        serving = asyncio.create_task(broker.serve(there))
+        reader, writer = await asyncio.open_connection(sock=here)
+        for number in range(requests):
+            writer.write(struct.pack(">IBI", len(content), SEND, number) + content)
+        await reader.read()
+        writer.close()
+        await serving
+        await client.close()
+
+    reply = ScriptedReply(text="ok", usage=(1_500, 1), pause_s=0.1)
+    with ScriptedModels(lambda _: reply) as models:
+        asyncio.run(run())
+        assert len(models.asked) == 2
 
 
 def test_requests_beyond_the_memory_of_a_process_are_read_when_others_have_ended() -> None:

@@ -18,14 +18,15 @@ from speak_http import request, status_of, talk
 MODEL = "probe-model"
 CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
 AT_ONCE = 50
+WAITS_S = {"load": 20.0, "left": 0.3}
 ADDRESS = "https://198.51.100.1/?carried=out"
 Request = dict[str, Any]
 
 
-def post(path: str, body: bytes, *heads: str) -> str:
+def post(path: str, body: bytes, *heads: str, wait_s: float = 20) -> str:
     """Return the status and the beginning of the answer."""
     given = (f"content-length: {len(body)}", "content-type: application/json", *heads)
-    heard = talk(request("POST", path, body, *given, "connection: close"), 20)
+    heard = talk(request("POST", path, body, *given, "connection: close"), wait_s)
     return f"{status_of(heard)} {heard[-120:].decode('utf-8', 'replace')}"
 
 
@@ -42,6 +43,9 @@ IMAGE = [{"type": "image_url", "image_url": {"url": ADDRESS}}]
 CLAUDE_IMAGE = [{"type": "image", "source": {"type": "url", "url": ADDRESS}}]
 INPUT_IMAGE = [{"role": "user", "content": [{"type": "input_image", "image_url": ADDRESS}]}]
 INPUT_FILE = [{"role": "user", "content": [{"type": "input_file", "file_url": ADDRESS}]}]
+FILE = [{"type": "file", "file": {"filename": "a.pdf", "file_data": ADDRESS}}]
+SOUND = [{"type": "input_audio", "input_audio": {"data": ADDRESS, "format": "mp3"}}]
+SCHEMA = {"type": "object", "properties": {"a": {"$ref": ADDRESS}}}
 MCP = {"type": "url", "url": ADDRESS, "name": "x"}
 REMOTE_MCP = {"type": "mcp", "server_label": "x", "server_url": ADDRESS}
 EGRESS: list[tuple[str, Request]] = [
@@ -58,6 +62,9 @@ EGRESS: list[tuple[str, Request]] = [
     (CHAT, chat(web_search_options={})),
     (CHAT, chat(tools=[{"type": "web_search"}])),
     (CHAT, chat(IMAGE)),
+    (CHAT, chat(FILE)),
+    (CHAT, chat(SOUND)),
+    (CHAT, chat(tools=[{"type": "function", "function": {"name": "a", "parameters": SCHEMA}}])),
     (CHAT, chat(store=True, metadata={"kept": "between episodes"})),
     (MESSAGES, chat(mcp_servers=[MCP])),
     (MESSAGES, chat(tools=[{"type": "web_search_20250305", "name": "web_search"}])),
@@ -103,6 +110,9 @@ def overspend() -> None:
     kept = [response(f"Go on {number}.", previous_response_id="resp_large") for number in numbers]
     with ThreadPoolExecutor(AT_ONCE) as threads:
         list(threads.map(lambda asked: send_json(RESPONSES, asked), kept))
+        # A request that the provider rejects shows nothing about the tokens of later ones.
+        send_json(CHAT, chat("provider, answer 400"))
+        list(threads.map(lambda _: send_json(CHAT, chat("provider, add a prompt")), numbers))
         # Without kept contexts: as many tokens as the bound, from many requests at once.
         list(threads.map(lambda _: send_json(CHAT, chat("a " * 4000)), numbers))
 
@@ -113,9 +123,11 @@ def send_json(path: str, asked: Request) -> None:
 
 def force_infra(trigger: str) -> None:
     """Make the provider fail on the agent's request, so that the attempt might be void."""
-    if trigger == "load":
-        Thread(target=send_json, args=(CHAT, chat("provider, be busy"))).start()
-        time.sleep(0.3)
+    if trigger in ("load", "left"):
+        busy = json.dumps(chat("provider, be busy")).encode()
+        # Without the agent, the provider works on.
+        Thread(target=post, args=(CHAT, busy), kwargs={"wait_s": WAITS_S[trigger]}).start()
+        time.sleep(0.6)
     send_json(CHAT, chat(f"provider, answer {trigger}"))
     send_json(RESPONSES, response(f"provider, answer {trigger}"))
 
