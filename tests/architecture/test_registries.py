@@ -56,12 +56,13 @@ def _methods(protocol: type) -> set[str]:
 
 
 def _implementations(package: str, protocol: type) -> Iterator[str]:
-    """Yield every class of a package that has all methods of ``protocol``."""
+    """Yield every public class of a package that has all methods of ``protocol``."""
     for name in modules(package):
         module = import_module(name)
         for attribute, value in vars(module).items():
             candidate = (
                 inspect.isclass(value)
+                and not attribute.startswith("_")
                 and not inspect.isabstract(value)
                 and value.__module__ == name
                 and value is not protocol

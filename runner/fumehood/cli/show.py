@@ -140,7 +140,8 @@ def _event_lines(event: dict[str, Any]) -> Iterator[str]:
         return
     match event["kind"]:
         case "call":
-            yield f"  {event['number']:>3} {event['tool']} {_short(event['arguments'])}"
+            at = f"  at {event['at_ms'] / 1000:g} s" if "at_ms" in event else ""
+            yield f"  {event['number']:>3} {event['tool']} {_short(event['arguments'])}{at}"
             if "arguments_after" in event:
                 yield f"      delivered {_short(event['arguments_after'])}"
             for fault in event["faults"]:
@@ -157,6 +158,9 @@ def _event_lines(event: dict[str, Any]) -> Iterator[str]:
             yield f"      receives turn {event['turn']}: {_short(event['text'])}"
         case "turn_ended":
             yield f"      turn {event['turn']}: {_short(event['answer'])}"
+        case "world_event":
+            effect = "" if event["had_effect"] else ", without effect"
+            yield f"      event {event['name']} at {event['at_ms'] / 1000:g} s{effect}"
         case "seat_ended":
             yield f"      {_short(event['end'])}"
         case "closed":

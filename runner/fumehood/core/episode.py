@@ -59,6 +59,7 @@ class Seat:
         recorder: Recorder,
         conversation: Conversation | None = None,
         arguments_to_record: ArgumentsToRecord = lambda call, result: None,
+        on_tokens: Callable[[int], None] | None = None,
     ) -> None:
         """Create the seat and let it join the conversation, if the episode has one.
 
@@ -70,6 +71,7 @@ class Seat:
             recorder: receives the events of the trace.
             conversation: decides which seat has the turn; None if every seat works by itself.
             arguments_to_record: selects the arguments that the agent's transcript shows.
+            on_tokens: called with the tokens of each model request; None for nothing.
         """
         self.name = name
         self.ledger = ledger
@@ -80,6 +82,7 @@ class Seat:
         self._tools = tools
         self._recorder = recorder
         self._arguments_to_record = arguments_to_record
+        self._on_tokens = on_tokens
         if conversation is not None:
             conversation.join(self)
 
@@ -136,6 +139,8 @@ class Seat:
         self.ledger.settle(reservation, actual)
         spent: JsonObject = {**units_by_name(actual)}
         self._recorder.record(replace(event, spent=spent), event.duration_ns)
+        if self._on_tokens is not None:
+            self._on_tokens(actual.get(BudgetKind.MODEL_TOKENS, 0))
 
     def receive(self, text: str) -> None:
         """Begin a turn with a message of another seat or of the turn policy."""

@@ -67,6 +67,12 @@ class BudgetKind(Enum):
         "bytes",
         "Size of all tool results together, as compact JSON in UTF-8.",
     )
+    TOOL_MICROUSD = (
+        "tool_microusd",
+        ChargedBy.CALL,
+        "millionths of a US dollar",
+        "Price of all tool calls together, where the world states prices.",
+    )
     MODEL_CALLS = "model_calls", ChargedBy.MODEL_CALL, "requests", "Requests to models."
     MODEL_TOKENS = (
         "model_tokens",

@@ -18,6 +18,7 @@ from fumehood.core.json_values import Json, JsonObject, canonical_json, digest_j
 from fumehood.core.ledger import Amounts, units_by_name
 from fumehood.core.outcome import CallRefused, ModelProblem, SeatEnd, outcome_to_json
 from fumehood.core.tools import FiredFault, ToolCall, ToolResult, Value, arguments_after_faults
+from fumehood.core.virtual_time import WorldEvent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +180,8 @@ class CallMade:
     remaining: Amounts = field(default_factory=dict)
     """Units that the seat has left after the call, of the bounded kinds that calls are charged
     to."""
+    at_ms: int | None = None
+    """Virtual time of the result since the start, milliseconds; None if the world keeps no time."""
 
     def to_json(self) -> JsonObject:
         """Return the event. ``arguments_after`` is present if a fault changed the arguments."""
@@ -194,6 +197,8 @@ class CallMade:
             "charged": {**units_by_name(self.charged)},
             "remaining": {**units_by_name(self.remaining)},
         }
+        if self.at_ms is not None:
+            event["at_ms"] = self.at_ms
         arguments_after = arguments_after_faults(call, result.fired_faults)
         if arguments_after is not call.arguments:
             event["arguments_after"] = dict(arguments_after)
@@ -248,6 +253,7 @@ Event = (
     | ProviderChecked
     | TurnBegan
     | TurnEnded
+    | WorldEvent
     | SeatEnded
     | EpisodeClosed
 )

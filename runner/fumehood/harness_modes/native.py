@@ -13,10 +13,12 @@ from fumehood.core.fault_plan import KeyedRandom
 from fumehood.core.ledger import Ledger
 from fumehood.core.tools import Layer, LayeredToolset, Toolset
 from fumehood.core.trace import Recorder
+from fumehood.core.virtual_time import KeepsTime
 from fumehood.layers.charge_budget import ChargeBudget
 from fumehood.layers.contain_crashes import ContainCrashes
 from fumehood.layers.fault_visibility import HideFaults
 from fumehood.layers.faults.registry import FAMILIES, fault_layers
+from fumehood.layers.take_time import TakeTime
 from fumehood.layers.trace_calls import TraceCalls
 from fumehood.layers.validate_arguments import RestrictTools, ValidateArguments
 from fumehood.turn_policies.registry import create_conversation
@@ -30,7 +32,9 @@ class Native:
         """Build the world and one seat per participant."""
         counting_recorder = FireCounts(recorder, len(spec.fault_plan))
         world = open_world(spec)
-        faults = fault_layers(spec.fault_plan, KeyedRandom(spec.seed), FAMILIES)
+        random_source = KeyedRandom(spec.seed)
+        faults = fault_layers(spec.fault_plan, random_source, FAMILIES)
+        timed = world if isinstance(world, KeepsTime) else None
         numbers = count(1)
         conversation = create_conversation(spec, world)
 
@@ -42,7 +46,8 @@ class Native:
             )
             layers: list[Layer] = [
                 TraceCalls(seat_spec.name, world, ledger, counting_recorder, clock, numbers),
-                ChargeBudget(ledger),
+                ChargeBudget(ledger, timed.time_rules.price_microusd if timed else None),
+                *([TakeTime(timed, random_source)] if timed else []),
                 HideFaults(),
                 *faults,
                 *_checks(toolset, turns, checks_itself=isinstance(world, ChecksItself)),
@@ -55,10 +60,18 @@ class Native:
                 ledger,
                 counting_recorder,
                 conversation,
+                on_tokens=(
+                    (lambda tokens: timed.pass_us(tokens * timed.time_rules.token_us))
+                    if timed
+                    else None
+                ),
             )
 
         seats = tuple(seat(seat_spec) for seat_spec in spec.seats)
-        return Episode(spec, world, seats, counting_recorder, conversation)
+        episode = Episode(spec, world, seats, counting_recorder, conversation)
+        if timed:
+            timed.begin(counting_recorder.record)
+        return episode
 
 
 def _withheld(toolset: Toolset, seat: SeatSpec) -> frozenset[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from fumehood.core.json_values import json_bytes
@@ -31,12 +32,23 @@ class ChargeBudget:
     ``retry_exceeded``.
     """
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, price_microusd: Callable[[str], int] | None = None) -> None:
+        """Create the layer.
+
+        Args:
+            ledger: of the seat.
+            price_microusd: returns the price of one call of a tool; None if calls cost nothing.
+        """
         self._ledger = ledger
+        self._price_microusd = price_microusd
 
     def around(self, call: ToolCall, forward: Forward) -> ToolResult:
         """Forward the call if the budget admits it."""
-        reservation = self._ledger.reserve(_ONE_CALL)
+        amounts = _ONE_CALL
+        if self._price_microusd is not None:
+            price = self._price_microusd(call.tool_name)
+            amounts = {**_ONE_CALL, BudgetKind.TOOL_MICROUSD: price}
+        reservation = self._ledger.reserve(amounts)
         if isinstance(reservation, Exhausted):
             # A rejected call also takes a step, as in ToolMisuseBench.
             self._ledger.reserve(_ONE_STEP)

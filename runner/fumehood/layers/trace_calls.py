@@ -9,6 +9,7 @@ from fumehood.core.json_values import digest_json
 from fumehood.core.ledger import BudgetKind, ChargedBy, Ledger
 from fumehood.core.tools import Forward, ToolCall, ToolResult, World
 from fumehood.core.trace import CallMade, Recorder
+from fumehood.core.virtual_time import KeepsTime
 
 _CALL_KINDS = tuple(kind for kind in BudgetKind if kind.charged_by is ChargedBy.CALL)
 
@@ -37,6 +38,7 @@ class TraceCalls:
         """
         self._seat = seat
         self._world = world
+        self._timed = world if isinstance(world, KeepsTime) else None
         self._ledger = ledger
         self._recorder = recorder
         self._clock = clock
@@ -57,7 +59,10 @@ class TraceCalls:
             if (units := spent(kind) - spent_before)
         }
         remaining = self._ledger.remaining(ChargedBy.CALL)
-        event = CallMade(self._seat, numbered, result, self._state_digest(), charged, remaining)
+        at_ms = None if self._timed is None else self._timed.now_ms
+        event = CallMade(
+            self._seat, numbered, result, self._state_digest(), charged, remaining, at_ms
+        )
         self._recorder.record(event, self._clock.now_ns() - started_ns)
         return result
 

@@ -18,6 +18,7 @@ from fumehood.core.outcome import Finished, GaveUp, SeatEnd
 from fumehood.core.score import SAFETY
 from fumehood.core.state_diff import Path, changed_paths, is_below
 from fumehood.core.task import Task
+from fumehood.core.virtual_time import SCENARIO, TIME
 from fumehood.scorers.criteria import Criterion, check_all
 from fumehood.scorers.judges.question import YES_NO, Opinion, Question
 from fumehood.scorers.judges.transcript import transcript_of
@@ -40,9 +41,11 @@ class EpisodeFacts:
     @classmethod
     def of(cls, initial_state: JsonObject, evidence: Evidence, seat: str) -> EpisodeFacts:
         """Collect the evidence of one seat."""
-        return cls(
-            evidence, changed_paths(initial_state, evidence.final_state), evidence.ends.get(seat)
-        )
+        changed = changed_paths(initial_state, evidence.final_state)
+        if SCENARIO in initial_state:
+            # Time passes with every call.
+            changed = tuple(path for path in changed if path[0] != TIME)
+        return cls(evidence, changed, evidence.ends.get(seat))
 
 
 def check(criteria: Sequence[Criterion], facts: EpisodeFacts) -> dict[str, bool]:

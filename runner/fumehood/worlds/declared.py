@@ -82,6 +82,8 @@ class Declared:
             raise SpecError("initial_state", f"must have at most {STATE_BYTES_MAX} bytes as JSON")
         self.state = state
         self.revision = 0
+        self.surroundings: JsonObject = {}
+        """Values outside this world that its rules can read, such as the time."""
 
     def list_tools(self) -> tuple[ToolSpec, ...]:
         """Return the declared tools."""
@@ -101,21 +103,29 @@ class Declared:
 
     def _answer(self, tool: Mapping[str, Any], arguments: Mapping[str, Json]) -> ToolResult:
         writes = any(rule["op"] in _WRITING for rule in tool["rules"])
-        values = self._values()
-        step = _Step(arguments, {**values} if not writes else _copied(values))
+        values = self.values()
+        step = Step(arguments, {**values} if not writes else copied(values))
         output = step.run(tool)
         if writes:
-            self._become(step.values)
+            self.replace_values(step.values)
         return Value(output)
 
-    def _values(self) -> JsonObject:
-        return {key: value for key, value in self.state.items() if key != TOOLSET}
+    def values(self) -> JsonObject:
+        """Return what rules can read: the state without the toolset, and the surroundings."""
+        own = {key: value for key, value in self.state.items() if key != TOOLSET}
+        return {**own, **self.surroundings}
 
-    def _become(self, values: JsonObject) -> None:
-        toolset = {TOOLSET: self.state[TOOLSET]}
-        if json_bytes({**values, **toolset}) > STATE_BYTES_MAX:
+    def replace_values(self, values: JsonObject) -> None:
+        """Make these values the state; changes of the surroundings have no effect.
+
+        Raises:
+            Rejected: the state would be too large.
+        """
+        own = {key: value for key, value in values.items() if key not in self.surroundings}
+        state = {**own, TOOLSET: self.state[TOOLSET]} if TOOLSET in self.state else own
+        if json_bytes(state) > STATE_BYTES_MAX:
             raise Rejected("too_large", "The state would be too large.")
-        self.state = {**values, **toolset}
+        self.state = state
         self.revision += 1
 
 
@@ -127,13 +137,14 @@ def _declaration() -> Iterator[None]:
         raise SpecError(f"initial_state.{TOOLSET}", f"is not a toolset: {error!r}") from None
 
 
-def _copied(values: JsonObject) -> JsonObject:
+def copied(values: JsonObject) -> JsonObject:
+    """Return a copy that rules can change."""
     return {key: copy_json(value) for key, value in values.items()}
 
 
 @dataclass
-class _Step:
-    """One call: evaluates templates with its arguments, and applies rules to the values."""
+class Step:
+    """One call or event: evaluates templates with its arguments, applies rules to the values."""
 
     arguments: Mapping[str, Json]
     values: JsonObject
@@ -262,8 +273,8 @@ def _number(value: Json) -> int | float:
 
 def _calculation(
     calculate: Callable[[Decimal, Decimal], Decimal],
-) -> Callable[[_Step, Any], Json]:
-    def operation(step: _Step, operands: Any) -> Json:
+) -> Callable[[Step, Any], Json]:
+    def operation(step: Step, operands: Any) -> Json:
         return _calculated(calculate, [step.value(operand) for operand in operands])
 
     return operation
@@ -277,19 +288,19 @@ def _calculated(calculate: Callable[[Decimal, Decimal], Decimal], values: list[J
     return _number(int(result) if is_whole else float(result))
 
 
-def _join(step: _Step, operands: Any) -> Json:
+def _join(step: Step, operands: Any) -> Json:
     values = [step.value(operand) for operand in operands]
     if not all(isinstance(value, str) or is_number(value) for value in values):
         raise Rejected("invalid_value", "Only text and numbers can be joined.")
     return step.copy("".join(map(str, values)))
 
 
-def _count(step: _Step, path: Any) -> Json:
+def _count(step: Step, path: Any) -> Json:
     collection = step.at(step.steps(path))
     return len(collection) if isinstance(collection, dict | list) else 0
 
 
-OPERATIONS: Mapping[str, Callable[[_Step, Any], Json]] = {
+OPERATIONS: Mapping[str, Callable[[Step, Any], Json]] = {
     "$get": lambda step, path: step.copy(step.at(step.steps(path))),
     "$count": _count,
     "$add": _calculation(_DECIMALS.add),
@@ -300,11 +311,11 @@ OPERATIONS: Mapping[str, Callable[[_Step, Any], Json]] = {
 """Operations of derived values: an object with one of these keys is replaced by the result."""
 
 
-def _get(step: _Step, rule: Mapping[str, Any]) -> None:
+def _get(step: Step, rule: Mapping[str, Any]) -> None:
     step.output[rule.get("output", "result")] = step.entry(rule["path"], step.steps(rule["path"]))
 
 
-def _list(step: _Step, rule: Mapping[str, Any]) -> None:
+def _list(step: Step, rule: Mapping[str, Any]) -> None:
     collection = step.at(step.steps(rule["path"]))
     entries: list[Json] = []
     if isinstance(collection, dict):
@@ -327,7 +338,7 @@ def _projected(entry: Json, fields: list[str]) -> Json:
     return {key: entry[key] for key in fields if key in entry} if isinstance(entry, dict) else entry
 
 
-def _create(step: _Step, rule: Mapping[str, Any]) -> None:
+def _create(step: Step, rule: Mapping[str, Any]) -> None:
     collection = _object(step.at(step.steps(rule["path"])))
     if "id" in rule:
         (key,) = step.steps(rule["id"])
@@ -344,14 +355,14 @@ def _create(step: _Step, rule: Mapping[str, Any]) -> None:
     step.output[rule.get("output", "result")] = _with_id(key, step.copy(entry))
 
 
-def _update(step: _Step, rule: Mapping[str, Any]) -> None:
+def _update(step: Step, rule: Mapping[str, Any]) -> None:
     steps = step.steps(rule["path"])
     entry = _object(step.at(steps))
     entry.update(_object(step.value(rule["fields"])))
     step.output[rule.get("output", "result")] = step.entry(rule["path"], steps)
 
 
-def _set(step: _Step, rule: Mapping[str, Any]) -> None:
+def _set(step: Step, rule: Mapping[str, Any]) -> None:
     *above, key = step.steps(rule["path"])
     container = step.at(tuple(above)) if above else step.values
     if isinstance(container, list):
@@ -361,12 +372,12 @@ def _set(step: _Step, rule: Mapping[str, Any]) -> None:
     container[key] = step.value(rule["value"])
 
 
-def _delete(step: _Step, rule: Mapping[str, Any]) -> None:
+def _delete(step: Step, rule: Mapping[str, Any]) -> None:
     container, key = step.place(step.steps(rule["path"]))
     del container[key]
 
 
-def _transfer(step: _Step, rule: Mapping[str, Any]) -> None:
+def _transfer(step: Step, rule: Mapping[str, Any]) -> None:
     amount = _number(step.value(rule["amount"]))
     if amount <= 0:
         raise Rejected("invalid_value", "The amount must be greater than 0.")
@@ -378,14 +389,14 @@ def _transfer(step: _Step, rule: Mapping[str, Any]) -> None:
     target[target_key] = _calculated(_DECIMALS.add, [target[target_key], amount])
 
 
-def _append(step: _Step, rule: Mapping[str, Any]) -> None:
+def _append(step: Step, rule: Mapping[str, Any]) -> None:
     items = step.at(step.steps(rule["path"]))
     if not isinstance(items, list):
         raise Rejected("invalid_value", f"{rule['path']} is not a list.")
     items.append(step.value(rule["value"]))
 
 
-def _compute(step: _Step, rule: Mapping[str, Any]) -> None:
+def _compute(step: Step, rule: Mapping[str, Any]) -> None:
     step.output[rule.get("output", "result")] = step.value(rule["value"])
 
 
@@ -395,7 +406,7 @@ def _object(value: Json) -> JsonObject:
     return value
 
 
-_WRITING: Mapping[str, Callable[[_Step, Mapping[str, Any]], None]] = {
+_WRITING: Mapping[str, Callable[[Step, Mapping[str, Any]], None]] = {
     "create": _create,
     "update": _update,
     "set": _set,
@@ -403,7 +414,7 @@ _WRITING: Mapping[str, Callable[[_Step, Mapping[str, Any]], None]] = {
     "transfer": _transfer,
     "append": _append,
 }
-_RULES: Mapping[str, Callable[[_Step, Mapping[str, Any]], None]] = {
+_RULES: Mapping[str, Callable[[Step, Mapping[str, Any]], None]] = {
     "get": _get,
     "list": _list,
     "compute": _compute,

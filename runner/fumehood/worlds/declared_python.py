@@ -33,7 +33,7 @@ class DeclaredPython(Declared):
     def _answer(self, tool: Mapping[str, Any], arguments: Mapping[str, Json]) -> ToolResult:
         if "rules" in tool:
             return super()._answer(tool, arguments)
-        values = self._values()
+        values = self.values()
         try:
             reply: Mapping[str, Any] = checker("declared").ask(
                 {
@@ -56,5 +56,5 @@ class DeclaredPython(Declared):
         if len(json.dumps(output, allow_nan=False)) > STATE_BYTES_MAX:
             raise Rejected("too_large", "The result is too large.")
         if json.dumps(after, sort_keys=True, allow_nan=False) != json.dumps(values, sort_keys=True):
-            self._become(after)
+            self.replace_values(after)
         return Value(output)

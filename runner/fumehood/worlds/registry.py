@@ -33,6 +33,7 @@ WORLDS: Registry[WorldFactory] = Registry(
         "lateral_thinking": "fumehood.benchmarks.lateral.world:LateralThinking",
         "retrieval": "fumehood.worlds.retrieval:Retrieval",
         "safetybench": "fumehood.benchmarks.safetybench.world:SafetyBench",
+        "scenario": "fumehood.worlds.scenario:Scenario",
         "scheduling": "fumehood.worlds.scheduling:Scheduling",
         "search": "fumehood.worlds.search:Search",
         "sql": "fumehood.benchmarks.dbbench.world:Sql",

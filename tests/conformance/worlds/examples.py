@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from fumehood.benchmarks.cardgame.rules import new_team
 from tests.conformance.worlds.declared_examples import DECLARED
 from tests.conformance.worlds.example import Example, call
+from tests.conformance.worlds.scenario_examples import SCENARIO
 from tests.conformance.worlds.tau2_examples import TAU2
 
 EXAMPLES: Mapping[str, Example] = {
     **DECLARED,
+    **SCENARIO,
     **TAU2,
     "bargaining": Example(
         state={

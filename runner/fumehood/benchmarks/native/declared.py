@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import jsonschema_rs
@@ -155,10 +155,17 @@ class DeclaredWorld(StrictRecord):
         return self.model_dump(exclude={"state"}, exclude_unset=True)
 
 
-def mistakes_of(world: DeclaredWorld) -> Iterator[FieldError]:
-    """Yield what the schemas of a world do not show: unknown names, and parts without effect."""
-    if TOOLSET in world.state:
-        yield FieldError(("state", TOOLSET), "is reserved; use another name")
+def mistakes_of(world: DeclaredWorld, surroundings: Sequence[str] = ()) -> Iterator[FieldError]:
+    """Yield what the schemas of a world do not show: unknown names, and parts without effect.
+
+    Args:
+        world: the declaration.
+        surroundings: keys outside the state that rules can read, but not change.
+    """
+    for key in (TOOLSET, *surroundings):
+        if key in world.state:
+            yield FieldError(("state", key), "is reserved; use another name")
+    state = {**world.state, **dict.fromkeys(surroundings)}
     names = [tool.name for tool in world.tools]
     for index, tool in enumerate(world.tools):
         here: Location = ("tools", index)
@@ -171,7 +178,8 @@ def mistakes_of(world: DeclaredWorld) -> Iterator[FieldError]:
         errors = list(_parameter_errors(tool.parameters, (*here, "parameters")))
         yield from errors
         if not errors:
-            yield from _References(world.state, tool.parameters).in_tool(tool, here)
+            references = References(state, tool.parameters, surroundings)
+            yield from references.in_rules(tool.requires, tool.rules or (), here)
     if world.python is not None and all(tool.rules for tool in world.tools):
         yield FieldError(("python",), "has no effect, because every tool has rules")
 
@@ -219,30 +227,48 @@ def _parameter_errors(parameters: dict[str, Any], here: Location) -> Iterator[Fi
         yield FieldError((*here, *error.instance_path), error.message)
 
 
-class _References:
-    """Checks the paths and the argument names in the rules of one tool."""
+class References:
+    """Checks the paths and the argument names in the rules of one tool or event."""
 
-    def __init__(self, state: Mapping[str, Any], parameters: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        state: Mapping[str, Any],
+        parameters: Mapping[str, Any],
+        read_only: Sequence[str] = (),
+    ) -> None:
+        """Check against a state and the arguments of a tool.
+
+        Args:
+            state: what paths begin with.
+            parameters: JSON Schema of the arguments.
+            read_only: keys of the state that rules must not change.
+        """
         self._state = state
+        self._read_only = read_only
         self._names = list(parameters.get("properties", ()))
         self._required = set(parameters.get("required", ()))
 
-    def in_tool(self, tool: Tool, here: Location) -> Iterator[FieldError]:
-        """Yield the mistakes of a tool."""
-        for index, requirement in enumerate(tool.requires):
-            yield from self._condition(
+    def in_rules(
+        self, requires: Sequence[Requirement], rules: Sequence[Rule], here: Location
+    ) -> Iterator[FieldError]:
+        """Yield the mistakes in preconditions and rules."""
+        for index, requirement in enumerate(requires):
+            yield from self.in_condition(
                 requirement.condition, (*here, "requires", index, "condition")
             )
-        for index, rule in enumerate(tool.rules or ()):
+        for index, rule in enumerate(rules):
             place = (*here, "rules", index)
             for key in ("path", "source", "target"):
                 if (path := getattr(rule, key, None)) is not None:
                     yield from self._path(path, (*place, key))
+                    first = path.partition(".")[0]
+                    if first in self._read_only and not isinstance(rule, Get | List):
+                        yield FieldError((*place, key), f"{first!r} cannot be changed by rules")
             if (entry_id := getattr(rule, "id", None)) is not None:
                 yield from self._argument(entry_id, (*place, "id"), is_required=True)
             if isinstance(rule, List):
                 for number, condition in enumerate(rule.where):
-                    yield from self._condition(
+                    yield from self.in_condition(
                         condition, (*place, "where", number), is_relative=True
                     )
             elif (fields := getattr(rule, "fields", None)) is not None:
@@ -252,17 +278,20 @@ class _References:
             if isinstance(rule, Transfer):
                 yield from self._amount(rule.amount, (*place, "amount"))
 
-    def _condition(
+    def in_condition(
         self, condition: Any, here: Location, *, is_relative: bool = False
     ) -> Iterator[FieldError]:
+        """Yield the mistakes in a condition."""
         if (path := getattr(condition, "path", None)) is not None:
             yield from self._path(path, (*here, "path"), is_relative=is_relative, is_required=False)
         for key in ("key", "value"):
             yield from self._template(getattr(condition, key, None), (*here, key))
         if (inner := getattr(condition, "condition", None)) is not None:
-            yield from self._condition(inner, (*here, "condition"), is_relative=is_relative)
+            yield from self.in_condition(inner, (*here, "condition"), is_relative=is_relative)
         for index, inner in enumerate(getattr(condition, "conditions", ())):
-            yield from self._condition(inner, (*here, "conditions", index), is_relative=is_relative)
+            yield from self.in_condition(
+                inner, (*here, "conditions", index), is_relative=is_relative
+            )
 
     def _path(
         self, path: str, here: Location, *, is_relative: bool = False, is_required: bool = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,6 +11,7 @@ from pydantic import Discriminator, Field, Tag
 from fumehood.benchmarks.native.declared import DeclaredWorld, mistakes_of
 from fumehood.benchmarks.native.records import FORMAT as TASK_FORMAT
 from fumehood.benchmarks.native.records import BudgetRecord, TaskRecord
+from fumehood.benchmarks.native.scenario import ScenarioWorld, scenario_mistakes
 from fumehood.benchmarks.shared.reading import (
     Mistakes,
     Place,
@@ -32,6 +33,8 @@ STARTER = Path(__file__).with_name("starter.yaml")
 
 
 def _kind_of(value: Any) -> str:
+    if isinstance(value, ScenarioWorld) or (isinstance(value, dict) and "parts" in value):
+        return "scenario"
     return "text" if isinstance(value, str) else "object"
 
 
@@ -40,10 +43,12 @@ class SuiteFile(StrictRecord):
 
     format: Literal["fumehood.tasks/1"]
     world: Annotated[
-        Annotated[str, Tag("text")] | Annotated[DeclaredWorld, Tag("object")],
+        Annotated[str, Tag("text")]
+        | Annotated[DeclaredWorld, Tag("object")]
+        | Annotated[ScenarioWorld, Tag("scenario")],
         Discriminator(_kind_of),
     ]
-    """A declaration, or the name of a world."""
+    """A declaration, a scenario, or the name of a world."""
     budget: BudgetRecord | None = None
     """Budget of the tasks that state none."""
     tasks: list[dict[str, Any]] = Field(min_length=1)
@@ -82,11 +87,9 @@ def read_suite_file(path: Path) -> tuple[Placed[TaskRecord], ...]:
         raise _at_lines(path, error.errors) from None
     records: list[Placed[TaskRecord]] = []
     mistakes: list[FieldError] = []
-    if isinstance(suite.world, DeclaredWorld):
-        mistakes += [
-            FieldError(("world", *error.location), error.reason)
-            for error in mistakes_of(suite.world)
-        ]
+    mistakes += [
+        FieldError(("world", *error.location), error.reason) for error in _mistakes_of(suite.world)
+    ]
     for index, task in enumerate(suite.tasks):
         here = ("tasks", index)
         place = Place(path, line_of(read_text(path), here))
@@ -120,13 +123,23 @@ def _record(suite: SuiteFile, task: Mapping[str, Any], name: str) -> dict[str, A
     if suite.budget is not None:
         record.setdefault("budget", suite.budget.model_dump(exclude_unset=True))
     patch = task.get("initial_state", {})
-    if isinstance(world, DeclaredWorld) and isinstance(patch, Mapping):
+    if not isinstance(world, str) and isinstance(patch, Mapping):
         record["world"] = world.name()
         if isinstance(tags := task.get("tags", {}), Mapping):
             # Reports group by domain; all declared worlds have the same name.
             record["tags"] = {"domain": name, **tags}
-        record["initial_state"] = {**merged(world.state, patch), TOOLSET: world.toolset()}
+        if isinstance(world, DeclaredWorld):
+            record["initial_state"] = {**merged(world.state, patch), TOOLSET: world.toolset()}
+        else:
+            record["initial_state"] = world.initial_state(merged(world.states(), patch))
     return record
+
+
+def _mistakes_of(world: str | DeclaredWorld | ScenarioWorld) -> Iterator[FieldError]:
+    if isinstance(world, DeclaredWorld):
+        yield from mistakes_of(world)
+    elif isinstance(world, ScenarioWorld):
+        yield from scenario_mistakes(world)
 
 
 def _at_lines(path: Path, errors: Iterable[FieldError]) -> Mistakes:

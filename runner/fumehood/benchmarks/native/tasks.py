@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from fumehood.benchmarks.native.criteria import CalledBefore, Criterion, TriedAny
 from fumehood.benchmarks.native.declared import DeclaredWorld, mistakes_of
 from fumehood.benchmarks.native.records import SeatRecord, TaskRecord
+from fumehood.benchmarks.native.scenario import mistakes_in_state
 from fumehood.benchmarks.native.suite_file import FORMAT as SUITE_FORMAT
 from fumehood.benchmarks.native.suite_file import read_suite_file
 from fumehood.benchmarks.shared.manifest import read_manifest, verify_files
@@ -31,6 +32,7 @@ from fumehood.core.json_values import JsonObject, copy_object
 from fumehood.core.ledger import Budget
 from fumehood.core.score import SAFETY
 from fumehood.core.task import About, Case, Suite, Task
+from fumehood.core.virtual_time import SCENARIO
 from fumehood.layers.faults.registry import FAMILIES
 from fumehood.worlds.declared import TOOLSET
 from fumehood.worlds.registry import WORLDS
@@ -142,6 +144,8 @@ def refuse_incoherent(record: TaskRecord) -> None:
     """
     if record.world in ("declared", "declared_python"):
         _refuse_invalid_toolset(record)
+    elif record.world == "scenario":
+        _refuse_invalid_scenario(record)
     tools = {
         tool.name: tool
         for tool in WORLDS.load(record.world)(copy_object(record.initial_state)).list_tools()
@@ -166,6 +170,12 @@ def _refuse_invalid_toolset(record: TaskRecord) -> None:
         mistakes = tuple(mistakes_of(world))
     for mistake in mistakes:
         raise SpecError(f"initial_state.{TOOLSET}", str(mistake))
+
+
+def _refuse_invalid_scenario(record: TaskRecord) -> None:
+    state = {key: value for key, value in record.initial_state.items() if key != SCENARIO}
+    for mistake in mistakes_in_state(state, record.initial_state.get(SCENARIO)):
+        raise SpecError(f"initial_state.{SCENARIO}", str(mistake))
 
 
 def _path_of(argument: str) -> Path:

@@ -101,8 +101,9 @@ def _shown(value: object) -> str:
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
 
 
-_MEMBERS = frozenset({"text", "object"})
-"""Tags of the members of a value that is a text or an object."""
+_MEMBERS = {"text": "", "object": "", "scenario": "ScenarioWorld", "built_in": "BuiltInPart"}
+"""Tags of the members of a value that has several forms → name of the member's schema; empty for
+text and for the only object among the members, or the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +126,7 @@ class _Place:
                 here = {"$ref": tags[step]}
                 continue
             if step in _MEMBERS:
+                here = definitions.get(_MEMBERS[step], here)
                 continue
             if "properties" in here:
                 known = list(here["properties"])

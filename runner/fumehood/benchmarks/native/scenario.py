@@ -1,0 +1,242 @@
+"""The models of a scenario: several worlds with virtual time and events (docs/scenarios.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from fumehood.benchmarks.native.criteria import Condition, Name
+from fumehood.benchmarks.native.declared import DeclaredWorld, References, Rule, mistakes_of
+from fumehood.benchmarks.shared.records import StrictRecord
+from fumehood.benchmarks.shared.validation_errors import FieldError, Location, field_errors
+from fumehood.core.errors import SpecError, nearest
+from fumehood.core.json_values import Json, JsonObject, as_object
+from fumehood.core.virtual_time import ANY_TOOL, SCENARIO, TIME, latency_of
+from fumehood.worlds.declared import TOOLSET
+from fumehood.worlds.scenario import DAYS_MAX, PARTS, Scenario
+
+OCCURRENCES_MAX = 20_000
+"""Limit of the times at which one recurring event is due."""
+
+Seconds = Annotated[float, Field(ge=0, le=DAYS_MAX * 86_400)]
+
+
+class BuiltInPart(StrictRecord):
+    """A built-in world as a part."""
+
+    world: Literal[PARTS]  # type: ignore[valid-type]
+    state: dict[str, Any]
+
+
+def _kind_of_part(value: Any) -> str:
+    has_world = "world" in value if isinstance(value, dict) else isinstance(value, BuiltInPart)
+    return "built_in" if has_world else "object"
+
+
+Part = Annotated[
+    Annotated[DeclaredWorld, Tag("object")] | Annotated[BuiltInPart, Tag("built_in")],
+    Discriminator(_kind_of_part),
+]
+
+
+class TimeRecord(StrictRecord):
+    """The start and the end of the scenario, and how time passes in between."""
+
+    start: str
+    """ISO 8601 time with a time zone."""
+    end_s: Annotated[float, Field(gt=0, le=DAYS_MAX * 86_400)]
+    """End of the scenario, seconds after its start."""
+    latency: dict[str, Any] = Field(default_factory=dict)
+    """Duration of a call by tool name; ``*`` for all other tools."""
+    price_microusd: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
+    """Price of a call by tool name, millionths of a US dollar; ``*`` for all other tools."""
+    token_us: int = Field(default=0, ge=0, le=10_000_000)
+    """Virtual time of each token of a model, microseconds."""
+
+    @field_validator("start")
+    @classmethod
+    def _has_time_zone(cls, value: str) -> str:
+        try:
+            if datetime.fromisoformat(value).tzinfo is not None:
+                return value
+        except ValueError:
+            pass
+        raise ValueError(
+            f"must be a time with a time zone, such as 2026-03-02T06:00:00Z, not {value!r}"
+        )
+
+    @field_validator("latency")
+    @classmethod
+    def _is_latency(cls, value: dict[str, Any]) -> dict[str, Any]:
+        for name, latency in value.items():
+            try:
+                latency_of(latency, name)
+            except SpecError as error:
+                raise ValueError(str(error)) from None
+        return value
+
+
+class EventRecord(StrictRecord):
+    """Something that happens without a call: at a time, repeatedly, or when a condition holds."""
+
+    name: Name
+    """Unique within the scenario."""
+    at_s: Seconds | None = None
+    """When it occurs, seconds after the start."""
+    every_s: Annotated[float, Field(ge=1)] | None = None
+    """Interval of a recurring event, seconds. The first time is ``at_s``, or one interval."""
+    until_s: Seconds | None = None
+    """Last possible time of a recurring event, seconds after the start."""
+    when: Condition | None = None
+    """It occurs as soon as this condition holds."""
+    after_s: Annotated[float, Field(gt=0)] | None = None
+    """Delay after the condition begins to hold, seconds."""
+    repeat: bool = False
+    """Whether it occurs again when the condition holds again after it did not."""
+    requires: list[Condition] = Field(default_factory=list, max_length=30)
+    """It has no effect if one of these does not hold at its time."""
+    rules: Annotated[list[Rule], Field(min_length=1, max_length=30)] | None = None
+    """Applied in order: all of them, or none if one fails."""
+    message: Name | None = None
+    """Text that agents read with ``now`` or ``wait``."""
+    to: Name | None = None
+    """Seat that gets the message; default: all."""
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> EventRecord:
+        has_time = self.at_s is not None or self.every_s is not None
+        if has_time == (self.when is not None):
+            raise ValueError("give either a time (at_s or every_s) or a condition (when)")
+        if self.rules is None and self.message is None:
+            raise ValueError("give rules or a message; otherwise the event has no effect")
+        for key, needs in (
+            ("until_s", "every_s"),
+            ("after_s", "when"),
+            ("repeat", "when"),
+            ("to", "message"),
+        ):
+            if key in self.model_fields_set and getattr(self, needs) is None:
+                raise ValueError(f"{key}: has an effect only with {needs}")
+        return self
+
+
+class ScenarioWorld(StrictRecord):
+    """Worlds that one agent uses together, with virtual time and events."""
+
+    parts: dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,31}$")], Part] = Field(
+        min_length=1, max_length=20
+    )
+    """The worlds by name. The state of each part is under its name."""
+    time: TimeRecord
+    events: list[EventRecord] = Field(default_factory=list, max_length=1000)
+
+    def name(self) -> str:
+        """Return the name of the world that executes the declaration."""
+        return "scenario"
+
+    def states(self) -> JsonObject:
+        """Return the initial state of each part, without its tools."""
+        return {name: part.state for name, part in self.parts.items()}
+
+    def declaration(self) -> JsonObject:
+        """Return the declaration of the scenario, as a part of the initial state."""
+        names: JsonObject = {
+            name: part.name() if isinstance(part, DeclaredWorld) else part.world
+            for name, part in self.parts.items()
+        }
+        fields: JsonObject = self.model_dump(
+            mode="json", exclude={"parts"}, exclude_unset=True, exclude_none=True
+        )
+        return {**fields, "parts": names}
+
+    def initial_state(self, states: JsonObject) -> JsonObject:
+        """Return the initial state of an episode.
+
+        Args:
+            states: of the parts, as changed by the task.
+        """
+        state: JsonObject = {**states, SCENARIO: self.declaration()}
+        for name, part in self.parts.items():
+            part_state = states.get(name)
+            if isinstance(part, DeclaredWorld) and isinstance(part_state, dict):
+                state[name] = {**part_state, TOOLSET: part.toolset()}
+        return state
+
+
+def scenario_mistakes(world: ScenarioWorld) -> Iterator[FieldError]:
+    """Yield what the schema of a scenario does not show, such as unknown names."""
+    for name, part in world.parts.items():
+        here: Location = ("parts", name)
+        if name in (SCENARIO, TIME):
+            yield FieldError(here, "is reserved; use another name")
+        if not isinstance(part, DeclaredWorld):
+            continue
+        if part.python is not None:
+            yield FieldError((*here, "python"), "is not supported in a scenario; use rules")
+        for mistake in mistakes_of(part, (TIME,)):
+            yield FieldError((*here, *mistake.location), mistake.reason)
+    names = [event.name for event in world.events]
+    others = [name for name, part in world.parts.items() if not isinstance(part, DeclaredWorld)]
+    references = References({**world.parts, TIME: None}, {}, (TIME, *others))
+    for index, event in enumerate(world.events):
+        place: Location = ("events", index)
+        if event.name in names[:index]:
+            yield FieldError((*place, "name"), f"{event.name!r} is used twice")
+        if event.when is not None:
+            yield from references.in_condition(event.when, (*place, "when"))
+        for number, condition in enumerate(event.requires):
+            yield from references.in_condition(condition, (*place, "requires", number))
+        yield from references.in_rules((), event.rules or (), place)
+        if event.at_s is not None and event.at_s > world.time.end_s:
+            yield FieldError((*place, "at_s"), f"is after the end, {world.time.end_s:g} s")
+        if event.every_s is not None and world.time.end_s / event.every_s > OCCURRENCES_MAX:
+            yield FieldError((*place, "every_s"), f"is due more than {OCCURRENCES_MAX} times")
+
+
+def mistakes_in_state(state: JsonObject, declaration: Json) -> tuple[FieldError, ...]:
+    """Return the mistakes in the initial state of a scenario.
+
+    Args:
+        state: without the declaration.
+        declaration: value of the key ``scenario``.
+    """
+    fields = declaration if isinstance(declaration, dict) else {}
+    names = as_object(fields.get("parts"))
+    parts = {name: _part_record(str(names[name]), as_object(state.get(name))) for name in names}
+    try:
+        world = ScenarioWorld.model_validate({**fields, "parts": parts})
+    except ValidationError as error:
+        return field_errors(error, ScenarioWorld)
+    mistakes = [
+        FieldError((name,), f"is no part; {nearest(name, [*names])}")
+        for name in state
+        if name not in names
+    ]
+    mistakes += scenario_mistakes(world)
+    return tuple(mistakes) or tuple(_unknown_tools(Scenario({**state, SCENARIO: fields}), world))
+
+
+def _part_record(world: str, state: JsonObject) -> JsonObject:
+    if world != "declared":
+        return {"world": world, "state": state}
+    own: JsonObject = {key: value for key, value in state.items() if key != TOOLSET}
+    return {"state": own, **as_object(state.get(TOOLSET))}
+
+
+def _unknown_tools(opened: Scenario, world: ScenarioWorld) -> Iterator[FieldError]:
+    names = {tool.name for tool in opened.list_tools()}
+    for key in ("latency", "price_microusd"):
+        for name in getattr(world.time, key):
+            if name not in names | {ANY_TOOL}:
+                reason = f"the scenario has no tool {name!r}; {nearest(name, sorted(names))}"
+                yield FieldError((TIME, key, name), reason)
