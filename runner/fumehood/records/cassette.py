@@ -34,6 +34,9 @@ CASSETTE_FOLDERS = ("cassette", "judge")
 """Folders of a run that hold exchanges: of its agents, and of its judge."""
 CHUNK_BYTES_MIN = 512
 """Smaller objects share a chunk with the next one."""
+FILE_BYTES_MIN = 4096
+"""Space that the file of a chunk takes on a disk, at least: an agent could otherwise fill the disk
+with small objects."""
 _BETWEEN_OBJECTS = re.compile(rb"(?<=\})(?=,\{|\],\")")
 
 
@@ -69,9 +72,10 @@ class Cassette:
         self.file(episode_id).unlink(missing_ok=True)
 
     def size_bytes(self) -> int:
-        """Return the size of all bodies."""
+        """Return the space of all bodies on the disk."""
         bodies = self._path / "bodies"
-        return sum(path.lstat().st_size for path in bodies.iterdir()) if bodies.is_dir() else 0
+        paths = bodies.iterdir() if bodies.is_dir() else ()
+        return sum(max(path.lstat().st_size, FILE_BYTES_MIN) for path in paths)
 
     def referenced(self) -> set[str]:
         """Return the names of the chunks that an exchange refers to.
@@ -161,7 +165,7 @@ class Recording:
             cassette: receives them.
             episode_id: ID of the episode.
             recode: changes each chunk before it is stored, for example encrypts it.
-            bytes_max: size of new chunks that are held in memory, at most; of a longer recording
+            bytes_max: space of new chunks that are held in memory, at most; of a longer recording
                 nothing is stored. None stores each chunk at once.
         """
         self._cassette = cassette
@@ -174,7 +178,7 @@ class Recording:
         self._chunks: dict[str, bytes] = {}
         """Chunks to store."""
         self.new_bytes = 0
-        """Size of all chunks that were not stored before."""
+        """Space of all chunks that were not stored before, on the disk."""
         self._failure: OSError | None = None
 
     def add(self, exchange: ModelExchange) -> None:
@@ -226,7 +230,7 @@ class Recording:
             self._numbers[digest] = len(self._numbers)
             if not self._cassette.has_chunk(digest):
                 self._chunks[digest] = chunk
-                self.new_bytes += len(chunk)
+                self.new_bytes += max(len(chunk), FILE_BYTES_MIN)
         return self._numbers[digest]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.trace import ModelExchange
 from fumehood.orchestrator.config import ModelsConfig
 from fumehood.orchestrator.models import ModelRun
-from fumehood.records.cassette import Cassette
+from fumehood.records.cassette import CHUNK_BYTES_MIN, Cassette
 from fumehood.report.model_texts import Conversation
 from tests.parts.specs import episode_spec
 
@@ -130,6 +131,17 @@ def test_an_episode_beyond_the_size_budget_is_not_stored(tmp_path: Path) -> None
     # Equal bodies take no space.
     keep(again, exchange(bytes(600 << 10)), spec=replace(episode_spec(), episode_id="e4"))
     assert len(cassette.read("e4")) == 1
+
+
+def test_small_objects_take_the_space_of_their_files(tmp_path: Path) -> None:
+    run = ModelRun(ModelsConfig.model_validate({"bodies_mb": 1}), tmp_path, [])
+    objects = [
+        json.dumps({"number": number, "text": "x" * CHUNK_BYTES_MIN}) for number in range(400)
+    ]
+    keep(run, exchange(f"[{','.join(objects)}]".encode()))
+    assert not (tmp_path / "cassette" / "bodies").exists(), "400 files have more than 1 MiB"
+    keep(run, exchange(f"[{','.join(objects[:200])}]".encode()))
+    assert len(list((tmp_path / "cassette" / "bodies").iterdir())) == 201
 
 
 def test_a_replay_is_stored_in_its_own_run_and_reads_from_the_cassette(tmp_path: Path) -> None:
