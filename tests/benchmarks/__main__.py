@@ -87,6 +87,7 @@ EXPECTED = (
     Expected("agentdojo:v1.1.2:injections", oracle=27, noop=0),
     Expected("agentdojo:v1.2.2:injections", oracle=27, noop=0),
     Expected("marble:bargaining:{data}/marble/bargaining_first10.jsonl", oracle=10, noop=0),
+    Expected("marble:database:{data}/marble/database_first10.jsonl", oracle=10, noop=0),
     Expected("marble:werewolf", oracle=10, noop=0),
     Expected("marble:research:{originals}/MARBLE", oracle=100, noop=0, judged=RATED),
     Expected("marble:research:{originals}/MARBLE:mode=star", oracle=100, noop=0, judged=RATED),

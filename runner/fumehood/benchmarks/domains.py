@@ -86,7 +86,9 @@ DOMAINS = (
         Domain(_MARBLE, name, f"marble:{name}:CHECKOUT", reason="a checkout and a judge")
         for name in ("research", "coding")
     ),
-    Domain(_MARBLE, "database", reason="its evidence needs a PostgreSQL server with anomalies"),
+    Domain(
+        _MARBLE, "database", "marble:database:FILE", reason="PostgreSQL and the file of records"
+    ),
     *(
         Domain("τ-bench", name, f"taubench:{name}:CHECKOUT", reason=_CHECKOUT.format(repository))
         for repository in ("sierra-research/tau-bench",)

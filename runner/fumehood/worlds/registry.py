@@ -31,6 +31,7 @@ WORLDS: Registry[WorldFactory] = Registry(
         "declared_python": "fumehood.worlds.declared_python:DeclaredPython",
         "files": "fumehood.worlds.files:Files",
         "lateral_thinking": "fumehood.benchmarks.lateral.world:LateralThinking",
+        "marble_database": "fumehood.benchmarks.marble.world_database:Database",
         "retrieval": "fumehood.worlds.retrieval:Retrieval",
         "safetybench": "fumehood.benchmarks.safetybench.world:SafetyBench",
         "scenario": "fumehood.worlds.scenario:Scenario",

@@ -255,7 +255,7 @@ def test_a_killed_server_is_replaced_for_the_next_attempt() -> None:
 def test_a_missing_server_is_reported_with_the_install_command(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(mariadb_server, "_PATH", "/nowhere")
+    monkeypatch.setattr(mariadb_server, "SERVER_PATH", "/nowhere")
     with pytest.raises(InputError, match=r"apt-get install .*mariadb-server-core") as error:
         load_suite(f"dbbench:mariadb:{SAMPLE}")
     assert "\n" not in str(error.value)

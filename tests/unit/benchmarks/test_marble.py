@@ -110,7 +110,7 @@ def test_a_negotiation_ends_when_only_one_side_remains(tmp_path: Path) -> None:
     [
         ("", "the argument must be"),
         ("chess:/x", "the argument must be"),
-        ("database:/x", "the argument must be"),
+        ("database:/x", "there is no such file"),
         ("bargaining", "the argument must be"),
         ("werewolf:/nowhere", "cannot be read"),
     ],

@@ -5,21 +5,18 @@ It starts on first use, in 0.3 s with 80 MB of disk, and ends with this process.
 
 from __future__ import annotations
 
-import atexit
 import os
 import shutil
 import socket
-import subprocess
-import tempfile
-import time
 from collections import deque
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from fumehood.benchmarks.shared.private_server import SERVER_PATH, PrivateServer
 from fumehood.core.errors import InfraError, InputError
 
 if TYPE_CHECKING:
@@ -29,32 +26,14 @@ INSTALL = (
     "dbbench: MariaDB is not installed; run: apt-get install --no-install-recommends "
     "mariadb-server-core && pip install 'fumehood[mariadb]'"
 )
-SERVER_UID = 65531
-"""User and group of a server that root starts. No other part of Fumehood uses them."""
-START_TIMEOUT_S = 30.0
 STATEMENT_TIMEOUT_S = 5.0
 """Limit of a statement, enforced by the server."""
 READ_TIMEOUT_S = 10.0
 """Limit of waiting for the server, which does not enforce its own limit for all statements."""
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _MEMORY_KB_MAX = 3 << 20
 """Address space, of which the server uses 1.9 GiB from the start."""
 _SESSION_MEMORY_BYTES_MAX = 64 << 20
 """Of one attempt, so that it does not use up the memory of the others."""
-_SUPERVISOR = f"""
-ulimit -c 0; ulimit -v {_MEMORY_KB_MAX}
-exec 3<&0
-"$@" >errors 2>&1 3<&- &
-server=$!
-(cat <&3 >/dev/null; kill -KILL $server) &
-watch=$!
-exec 3<&-
-wait $server
-kill $watch
-cd / && rm -rf "$FOLDER"
-"""
-"""Shell script that runs the server and kills it when standard input ends, that is, when the
-process that started it has ended. It then removes the folder."""
 _OPTIONS = (
     "--no-defaults",
     "--skip-networking",
@@ -103,52 +82,35 @@ class MariaDbServer:
             InfraError: MariaDB does not start.
         """
         binary = mariadbd()
-        self._folder = Path(tempfile.mkdtemp(prefix="fumehood-mariadb-"))
-        self._socket = self._folder / "socket"
-        options = [*_OPTIONS, f"--datadir={self._folder / 'data'}", f"--socket={self._socket}"]
-        options += [f"--tmpdir={self._folder}", f"--pid-file={self._folder / 'pid'}"]
+        self._server = PrivateServer("MariaDB", "data", "nowhere")
+        folder = self._server.folder
+        self._socket = folder / "socket"
+        options = [*_OPTIONS, f"--datadir={folder / 'data'}", f"--socket={self._socket}"]
+        options += [f"--tmpdir={folder}", f"--pid-file={folder / 'pid'}"]
         # Statements may read and write files only in this empty folder.
-        options += [f"--secure-file-priv={self._folder / 'nowhere'}"]
-        for inside in ("data", "nowhere"):
-            (self._folder / inside).mkdir()
-        init_file = self._folder / "init.sql"
+        options += [f"--secure-file-priv={folder / 'nowhere'}"]
+        init_file = folder / "init.sql"
         init_file.write_text(_INIT_SQL, encoding="ascii")
         init_file.chmod(0o644)
-        # From here on the folder belongs to another user, who could replace its files with links.
-        self._change_owner()
-        self._create_system_tables(binary, options)
-        self._supervisor = subprocess.Popen(
-            [
-                "/bin/sh",
-                "-c",
-                _SUPERVISOR,
-                "mariadb",
-                str(binary),
-                *options,
-                f"--init-file={init_file}",
-                # The disk space of other engines would not be counted.
-                "--enforce-storage-engine=InnoDB",
-            ],
-            stdin=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd=self._folder,
-            env={"PATH": _PATH, "FOLDER": str(self._folder)},
-            start_new_session=True,
-            **_as_user(),
-        )
-        atexit.register(self.stop)
+        self._server.give_away()
+        self._server.prepare([binary, *options, "--bootstrap"], _system_tables(binary))
         self._lock = Lock()
         self._numbers = 0
         self._connections: dict[str, Connection] = {}
         self.ended_attempts: deque[str] = deque()
         """Names of ended attempts. Their databases are dropped when the next attempt starts,
         because the finalizer can run at any point."""
-        self._wait_until_ready()
+        self._server.start(
+            # The disk space of other engines would not be counted.
+            [binary, *options, f"--init-file={init_file}", "--enforce-storage-engine=InnoDB"],
+            memory_kb_max=_MEMORY_KB_MAX,
+            is_ready=self._is_ready,
+        )
 
     @property
     def alive(self) -> bool:
         """Whether the server is running."""
-        return self._supervisor.poll() is None
+        return self._server.alive
 
     def begin_attempt(self, rights: str) -> str:
         """Create a database and a user with the same name, and drop those of ended attempts.
@@ -244,50 +206,22 @@ class MariaDbServer:
 
     def stop(self) -> None:
         """Stop the server and remove its folder."""
-        assert self._supervisor.stdin is not None
-        with suppress(OSError):  # It may have ended already.
-            self._supervisor.stdin.close()
-        self._supervisor.wait()
+        self._server.stop()
         for connection in self._connections.values():
             with suppress(import_module("pymysql").err.Error):
                 connection.close()
 
-    def _change_owner(self) -> None:
-        if os.geteuid() == 0:
-            for path in (self._folder, *self._folder.iterdir()):
-                os.chown(path, SERVER_UID, SERVER_UID)
+    def _is_ready(self) -> bool:
+        if self._socket.exists():
+            self._connections[_ADMIN] = self._connect(_ADMIN)
+        return _ADMIN in self._connections
 
-    def _create_system_tables(self, binary: Path, options: list[str]) -> None:
-        """Create the server's system tables."""
-        share = binary.parents[1] / "share" / "mysql"
-        script = "".join((share / name).read_text(encoding="utf-8") for name in _SYSTEM_TABLES)
-        result = subprocess.run(
-            [binary, *options, "--bootstrap"],
-            input=f"CREATE DATABASE mysql;\nUSE mysql;\nSET @auth_root_socket = NULL;\n{script}",
-            cwd=self._folder,
-            capture_output=True,
-            text=True,
-            timeout=START_TIMEOUT_S,
-            check=False,
-            **_as_user(),
-        )
-        if result.returncode != 0:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            raise InfraError(f"MariaDB does not start: {' '.join(result.stderr.split())[-500:]}")
 
-    def _wait_until_ready(self) -> None:
-        deadline = time.monotonic() + START_TIMEOUT_S
-        while True:
-            try:
-                if self._socket.exists():
-                    self._connections[_ADMIN] = self._connect(_ADMIN)
-                    return
-            except InfraError:
-                pass
-            if time.monotonic() > deadline or self._supervisor.poll() is not None:
-                self.stop()
-                raise InfraError(f"MariaDB does not answer within {START_TIMEOUT_S} s")
-            time.sleep(0.01)
+def _system_tables(binary: Path) -> str:
+    """Return the script that creates the server's system tables."""
+    share = binary.parents[1] / "share" / "mysql"
+    script = "".join((share / name).read_text(encoding="utf-8") for name in _SYSTEM_TABLES)
+    return f"CREATE DATABASE mysql;\nUSE mysql;\nSET @auth_root_socket = NULL;\n{script}"
 
 
 _servers: list[MariaDbServer] = []
@@ -311,7 +245,7 @@ def mariadbd() -> Path:
     Raises:
         InputError: The server or its Python client is not installed.
     """
-    program = shutil.which("mariadbd", path=_PATH)
+    program = shutil.which("mariadbd", path=SERVER_PATH)
     if program is None or find_spec("pymysql") is None:
         raise InputError(INSTALL)
     return Path(program)
@@ -324,10 +258,3 @@ def has_mariadb() -> bool:
     except InputError:
         return False
     return True
-
-
-def _as_user() -> dict[str, Any]:
-    """Return the arguments of ``Popen`` that make root's child another user."""
-    if os.geteuid() != 0:
-        return {}
-    return {"user": SERVER_UID, "group": SERVER_UID, "extra_groups": []}

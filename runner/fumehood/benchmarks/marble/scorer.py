@@ -86,7 +86,7 @@ class Marble:
         if op in RATED:
             success, metrics = _rated(op, evidence, opinions)
         elif op == "root_causes":
-            success, metrics = score_causes(criterion, _last_text(evidence))
+            success, metrics = score_causes(criterion, _result(op, evidence))
         else:
             success, metrics = _apply_rule(criterion, evidence)
             metrics |= _side_ratings(criterion, opinions)

@@ -11,7 +11,13 @@ import yaml
 
 from fumehood.benchmarks.marble.judge_prompts import read_prompts
 from fumehood.benchmarks.marble.record import BUDGET, Participant, Record, records_path
-from fumehood.benchmarks.marble.teams import ABOUT, coding_case, judging, research_case
+from fumehood.benchmarks.marble.teams import (
+    ABOUT,
+    coding_case,
+    database_case,
+    judging,
+    research_case,
+)
 from fumehood.benchmarks.marble.world_bargaining import SIDES
 from fumehood.benchmarks.marble.world_werewolf import (
     OF_ROLE,
@@ -234,11 +240,18 @@ def _werewolf_oracle(
 
 
 BARGAINING, WEREWOLF = "bargaining", "werewolf"
-TEAMS = ("research", "coding")
+RATED = ("research", "coding")
 USAGE = (
-    "bargaining:FILE_OR_CHECKOUT, werewolf[:CONFIG], research:CHECKOUT[:mode=MODE]"
-    "[:snapshot=FOLDER] or coding:CHECKOUT[:mode=MODE]"
+    "bargaining:FILE_OR_CHECKOUT, database:FILE_OR_CHECKOUT[:mode=MODE], werewolf[:CONFIG], "
+    "research:CHECKOUT[:mode=MODE][:snapshot=FOLDER] or coding:CHECKOUT[:mode=MODE]"
 )
+OPTIONS: Mapping[str, frozenset[str]] = {
+    BARGAINING: frozenset(),
+    "coding": frozenset({"mode"}),
+    "database": frozenset({"mode"}),
+    "research": frozenset({"mode", "snapshot"}),
+}
+"""By scenario."""
 SNAPSHOT_COMMAND = "fumehood snapshot build {folder} --jsonl papers.jsonl"
 
 
@@ -254,8 +267,7 @@ class Marble:
             roles = read_roles(Path(rest)) if rest else None
             return Suite(f"marble:{WEREWOLF}", werewolf_cases(roles), about=ABOUT_WEREWOLF)
         path, options = _options(rest)
-        known = {"research": {"mode", "snapshot"}, "coding": {"mode"}, BARGAINING: set()}
-        if scenario not in known or not path or set(options) - known[scenario]:
+        if scenario not in OPTIONS or not path or set(options) - OPTIONS[scenario]:
             raise InputError(f"marble: the argument must be {USAGE}, not {argument!r}")
         return _suite(scenario, Path(path), options)
 
@@ -274,7 +286,7 @@ def _options(text: str) -> tuple[str, dict[str, str]]:
 
 
 def _suite(scenario: str, path: Path, options: Mapping[str, str]) -> Suite:
-    if scenario in TEAMS and not path.is_dir():
+    if scenario in RATED and not path.is_dir():
         raise InputError(
             f"marble:{scenario}: {path} must be a checkout of ulab-uiuc/MARBLE, which contains the "
             "records and the judge's prompts"
@@ -294,6 +306,7 @@ def _suite(scenario: str, path: Path, options: Mapping[str, str]) -> Suite:
         BARGAINING: lambda record: bargaining_case(record, prompts),
         "research": lambda record: research_case(record, mode, prompts, papers),
         "coding": lambda record: coding_case(record, mode, prompts),
+        "database": lambda record: database_case(record, mode, prompts),
     }[scenario]
     about = ABOUT.get(scenario, ABOUT_BARGAINING)
     return Suite(f"marble:{scenario}", cases_of(records, case_of), snapshot, about)

@@ -1,4 +1,4 @@
-"""Teams of MARBLE: the records of research and coding, and the coordination modes of all teams.
+"""Teams of MARBLE: the records of research, coding and database, and all coordination modes.
 
 A coordination mode is a turn policy: a star has a planner above all members (``supervisor``), a
 chain passes the work on in the order of the record (``round``), a tree has the parents of the
@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from fumehood.benchmarks.marble.judge_prompts import requirements_of
+from fumehood.benchmarks.marble.postgresql import programs
 from fumehood.benchmarks.marble.record import BUDGET, Record
 from fumehood.core.conversation import ConversationSpec
 from fumehood.core.episode_spec import SeatSpec
@@ -61,6 +62,11 @@ ABOUT = {
         licence=_LICENCE,
         criterion="the published judge's four ratings have a mean of at least 3 of 5",
         scored_on="the file /solution.py; ratings of the team's work do not affect success",
+    ),
+    "database": About(
+        licence=_LICENCE,
+        criterion="the result names all root causes, of which the record has one or two",
+        scored_on="the line of root causes; ratings of the team's work do not affect success",
     ),
 }
 
@@ -241,6 +247,42 @@ def coding_case(record: Record, mode: str | None, prompts: JsonObject) -> Case:
         **judging(record, prompts),
     }
     return team_case(record, team, ("files", {"files": {}}), criterion, oracle)
+
+
+NAMES_MAX = 2
+"""Number of root causes that a team may name. Source: ``scripts/database/batch_eval.py``."""
+
+
+def database_case(record: Record, mode: str | None, prompts: JsonObject) -> Case:
+    """Return a record of ``database`` as a task. See :func:`research_case`.
+
+    Raises:
+        InputError: PostgreSQL is not installed.
+        SpecError: No root cause is named, or one that is not a label.
+    """
+    programs()
+    labels, causes = record.task.labels, record.task.root_causes
+    if not causes or not set(causes) <= set(labels):
+        raise SpecError("task.root_causes", f"must be some of {', '.join(labels) or 'its labels'}")
+    line = f'a line "Root causes: NAME, NAME" with at most {NAMES_MAX} of {", ".join(labels)}'
+    anomalies: list[Json] = [
+        anomaly.model_dump(by_alias=True) for anomaly in record.environment.anomalies
+    ]
+    state: JsonObject = {"init_sql": record.environment.init_sql, "anomalies": anomalies}
+    criterion: JsonObject = {
+        "op": "root_causes",
+        "labels": [*labels],
+        "root_causes": [*causes],
+        "names_max": NAMES_MAX,
+        **judging(record, prompts),
+    }
+    sql = "SELECT query, calls FROM pg_stat_statements ORDER BY calls DESC, query LIMIT 5"
+    oracle: tuple[JsonObject, ...] = (
+        {"tool_name": "query_db", "args": {"sql": sql}},
+        {"submit": f"{MARK}\nRoot causes: {', '.join(causes)}"},
+    )
+    team = team_of(record, mode, line)
+    return team_case(record, team, ("marble_database", state), criterion, oracle)
 
 
 def judging(record: Record, prompts: JsonObject) -> JsonObject:

@@ -1,0 +1,151 @@
+"""A private database server of this process, in a private folder, with a Unix socket and no port.
+
+It ends with this process, and its folder is then removed.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from fumehood.core.errors import InfraError
+
+SERVER_UID = 65531
+"""User and group of a server that root starts. No other part of Fumehood uses them."""
+START_TIMEOUT_S = 30.0
+SERVER_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_SUPERVISOR = """
+ulimit -c 0; ulimit -v "$MEMORY_KB_MAX"
+exec 3<&0
+"$@" >errors 2>&1 3<&- &
+server=$!
+(cat <&3 >/dev/null; kill "-$SIGNAL" $server) &
+watch=$!
+exec 3<&-
+wait $server
+kill $watch
+cd / && rm -rf "$FOLDER"
+"""
+"""Shell script that runs the server and kills it when standard input ends, that is, when the
+process that started it has ended. It then removes the folder."""
+
+
+class PrivateServer:
+    """The folder of a server, and its process once it has started."""
+
+    def __init__(self, name: str, *folders: str) -> None:
+        """Create the folder.
+
+        Args:
+            name: of the server, for messages and the name of the folder.
+            folders: created inside.
+        """
+        self._name = name
+        self.folder = Path(tempfile.mkdtemp(prefix=f"fumehood-{name.lower()}-"))
+        for folder in folders:
+            (self.folder / folder).mkdir()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def give_away(self) -> None:
+        """Make the folder the server's, which could from now on replace its files with links."""
+        if os.geteuid() == 0:
+            for path in (self.folder, *self.folder.iterdir()):
+                os.chown(path, SERVER_UID, SERVER_UID)
+
+    def prepare(self, command: Sequence[str | Path], script: str = "") -> None:
+        """Run a command of the server's user that prepares the folder.
+
+        Args:
+            command: program and arguments.
+            script: its standard input.
+
+        Raises:
+            InfraError: it fails; the folder is removed.
+        """
+        try:
+            result = subprocess.run(
+                list(command),
+                input=script,
+                cwd=self.folder,
+                env={"PATH": SERVER_PATH},
+                capture_output=True,
+                text=True,
+                timeout=START_TIMEOUT_S,
+                check=False,
+                **_as_user(),
+            )
+            error = result.stderr if result.returncode else None
+        except (OSError, subprocess.TimeoutExpired) as failure:
+            error = str(failure)
+        if error is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            raise InfraError(f"{self._name} does not start: {' '.join(error.split())[-500:]}")
+
+    def start(
+        self,
+        command: Sequence[str | Path],
+        *,
+        memory_kb_max: int,
+        is_ready: Callable[[], bool],
+        end_signal: str = "KILL",
+    ) -> None:
+        """Start the server and wait until it answers.
+
+        Args:
+            command: program and arguments.
+            memory_kb_max: address space of each of its processes.
+            is_ready: whether it answers; an ``InfraError`` means no.
+            end_signal: ends it at once.
+
+        Raises:
+            InfraError: it does not answer in time.
+        """
+        limits = {"MEMORY_KB_MAX": str(memory_kb_max), "SIGNAL": end_signal}
+        self._process = subprocess.Popen(
+            ["/bin/sh", "-c", _SUPERVISOR, self._name, *map(str, command)],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=self.folder,
+            env={"PATH": SERVER_PATH, "FOLDER": str(self.folder), **limits},
+            start_new_session=True,
+            **_as_user(),
+        )
+        atexit.register(self.stop)
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while True:
+            with suppress(InfraError):
+                if is_ready():
+                    return
+            if time.monotonic() > deadline or not self.alive:
+                self.stop()
+                raise InfraError(f"{self._name} does not answer within {START_TIMEOUT_S} s")
+            time.sleep(0.01)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the server is running."""
+        return self._process is not None and self._process.poll() is None
+
+    def stop(self) -> None:
+        """Stop the server and remove its folder."""
+        atexit.unregister(self.stop)
+        if self._process is not None:
+            assert self._process.stdin is not None
+            with suppress(OSError):  # It may have ended already.
+                self._process.stdin.close()
+            self._process.wait()
+
+
+def _as_user() -> dict[str, Any]:
+    """Return the arguments of ``Popen`` that make root's child another user."""
+    if os.geteuid() != 0:
+        return {}
+    return {"user": SERVER_UID, "group": SERVER_UID, "extra_groups": []}
