@@ -58,7 +58,10 @@ class AnsweredCall:
     @property
     def reached_world(self) -> bool:
         """Whether the world received the call."""
-        return self.failure is None or self.failure.kind is FailureKind.WORLD
+        return self.failure is None or self.failure.kind in (
+            FailureKind.WORLD,
+            FailureKind.REPLY_LOST,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from fumehood.core.json_values import Json, JsonObject
 
@@ -54,6 +54,8 @@ class FailureKind(Enum):
     """A tool rejected the call."""
     FAULT = "fault"
     """A fault answered in place of the tool; the tool received nothing."""
+    REPLY_LOST = "reply_lost"
+    """The tool executed the call, and a fault answered in place of its result."""
     OUT_OF_BUDGET = "out_of_budget"
     """The budget does not admit the call, or this failure exhausted it."""
 
@@ -121,6 +123,15 @@ class Layer(Protocol):
         ...
 
 
+@runtime_checkable
+class ShowsTools(Protocol):
+    """A layer that changes what agents see of the tools."""
+
+    def show_tools(self, tools: tuple[ToolSpec, ...]) -> tuple[ToolSpec, ...]:
+        """Return the tools as agents see them."""
+        ...
+
+
 class World(Toolset, Protocol):
     """A simulator: a toolset whose complete state is one JSON object."""
 
@@ -168,11 +179,17 @@ class LayeredToolset:
             layers: outermost first, in the order in which a call passes them.
         """
         self._toolset = toolset
+        self._shows = [
+            layer.show_tools for layer in reversed(layers) if isinstance(layer, ShowsTools)
+        ]
         forward: Forward = toolset.call
         for layer in reversed(layers):
             forward = _step(layer, forward)
         self.call: Forward = forward
 
     def list_tools(self) -> tuple[ToolSpec, ...]:
-        """Return the tools of the inner toolset."""
-        return self._toolset.list_tools()
+        """Return the tools of the inner toolset, as the layers show them."""
+        tools = self._toolset.list_tools()
+        for show in self._shows:
+            tools = show(tools)
+        return tools

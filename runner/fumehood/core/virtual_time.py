@@ -168,8 +168,11 @@ class KeepsTime(Protocol):
     """A world with virtual time."""
 
     time_rules: TimeRules
-    now_ms: int
-    """Virtual time since the start, milliseconds."""
+
+    @property
+    def now_ms(self) -> int:
+        """The virtual time since the start, milliseconds."""
+        ...
 
     def begin(self, record: Callable[[WorldEvent], None]) -> None:
         """Begin the scenario: the events of its first moment occur.

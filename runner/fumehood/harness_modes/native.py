@@ -33,8 +33,8 @@ class Native:
         counting_recorder = FireCounts(recorder, len(spec.fault_plan))
         world = open_world(spec)
         random_source = KeyedRandom(spec.seed)
-        faults = fault_layers(spec.fault_plan, random_source, FAMILIES)
         timed = world if isinstance(world, KeepsTime) else None
+        faults = fault_layers(spec.fault_plan, random_source, FAMILIES, timed)
         numbers = count(1)
         conversation = create_conversation(spec, world)
 

@@ -16,10 +16,12 @@ from fumehood.layers.contain_crashes import ContainCrashes
 from fumehood.layers.fault_visibility import HideFaults, RevealFaults
 from fumehood.layers.faults.family import BoundFault, FaultFamily, Trigger
 from fumehood.layers.faults.registry import FAMILIES, TOOLMISUSE_FAMILIES
+from fumehood.layers.take_time import TakeTime
 from fumehood.layers.trace_calls import TraceCalls
 from fumehood.layers.validate_arguments import ValidateArguments
 from fumehood.layers.validate_loosely import ValidateLoosely
 from fumehood.worlds.files import Files
+from fumehood.worlds.scenario import Scenario
 
 MakeLayer = Callable[[], Layer]
 
@@ -38,7 +40,7 @@ def fault_rule(label: str, trigger: Mapping[str, Any]) -> FaultRule:
 
 def _fault(label: str, trigger: Mapping[str, Any]) -> Layer:
     rule = fault_rule(label, trigger)
-    return EVERY_FAMILY[label](BoundFault(rule, Trigger.of(rule), KeyedRandom(1)))
+    return EVERY_FAMILY[label](BoundFault(rule, Trigger.of(rule), KeyedRandom(1), Scenario({})))
 
 
 def _silent(label: str) -> MakeLayer:
@@ -60,6 +62,7 @@ PASSING: Mapping[str, MakeLayer] = {
     "hide faults": HideFaults,
     "reveal faults": RevealFaults,
     "validate": lambda: ValidateArguments(_WORLD.list_tools()),
+    "take time": lambda: TakeTime(Scenario({}), KeyedRandom(1)),
     "validate loosely": lambda: ValidateLoosely("files_v1", _WORLD.list_tools()),
     **{f"silent {label}": _silent(label) for label in EVERY_FAMILY},
 }

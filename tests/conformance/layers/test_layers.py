@@ -67,8 +67,9 @@ def test_it_forwards_at_most_once(
     make_layer: MakeLayer, result: ToolResult, call: ToolCall
 ) -> None:
     inside = Inside(result)
-    make_layer().around(call, inside)
-    assert len(inside.seen) <= 1
+    layer = make_layer()
+    layer.around(call, inside)
+    assert len(inside.seen) <= (2 if getattr(layer, "delivers_again", False) else 1)
 
 
 @pytest.mark.parametrize("call", [CALL, ODD], ids=["valid", "invalid"])
@@ -100,7 +101,7 @@ def test_it_keeps_the_fired_faults_of_the_inner_result(
 def test_it_keeps_the_number_of_the_call(make_layer: MakeLayer, result: ToolResult) -> None:
     inside = Inside(result)
     make_layer().around(CALL, inside)
-    assert [call.number for call in inside.seen] in ([], [CALL.number])
+    assert {call.number for call in inside.seen} <= {CALL.number}
 
 
 def test_equal_calls_give_equal_results(make_layer: MakeLayer, result: ToolResult) -> None:
@@ -110,7 +111,12 @@ def test_equal_calls_give_equal_results(make_layer: MakeLayer, result: ToolResul
 @pytest.mark.parametrize("label", EVERY_FAMILY)
 def test_a_fired_fault_names_its_rule(label: str) -> None:
     failure = Failure(FailureKind.WORLD, "not_found", "No.")
-    result = ACTING[f"firing {label}"]().around(CALL, Inside(failure))
+    family = EVERY_FAMILY[label]
+    layer = ACTING[f"firing {label}"]()
+    if family.needs_earlier_calls:
+        layer.around(CALL, Inside(Value({"a": "earlier"})))
+    inside = Inside(Value({"a": [1, 2]}) if family.needs_value else failure)
+    result = layer.around(CALL, inside)
     rule = fault_rule(label, {})
     assert [(fired.rule, fired.family, fired.payload) for fired in result.fired_faults] == [
         (0, rule.family, rule.payload)

@@ -15,15 +15,14 @@ from fumehood.core.ledger import BudgetKind
 from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.core.tools import Failure, FailureKind
 from fumehood.harness_modes.registry import HARNESS_MODES
+from fumehood.layers.faults.registry import FAMILIES
 from tests.parts.specs import episode_spec
 
 TOOLS = ("get_account", "update_account", "no_such_tool")
 CALLS, RETRIES = 12, 6
 RULES = st.fixed_dictionaries(
     {
-        "family": st.sampled_from(
-            ["timeout", "rate_limit", "authz", "schema_drift", "adversarial_error"]
-        ),
+        "family": st.sampled_from([name for name in FAMILIES if name != "late_answer"]),
         "trigger": st.fixed_dictionaries(
             {},
             optional={
@@ -37,11 +36,15 @@ RULES = st.fixed_dictionaries(
             {},
             optional={
                 "after_n_calls": st.integers(0, 4),
+                "path": st.just("account.tier"),
+                "value": st.just("wrong"),
                 "rename_args": st.just({"id": "identifier"}),
             },
         ),
     }
 )
+_WITHOUT_EFFECT = (FailureKind.FAULT, FailureKind.WORLD, FailureKind.INVALID_CALL)
+_DELIVERING = {name for name in FAMILIES if FAMILIES.load(name).delivers_again}
 ARGUMENTS = st.sampled_from(
     [
         {"id": "ax1"},
@@ -83,7 +86,9 @@ class FaultMachine(RuleBasedStateMachine):
             self._has_a_reason(event.rule, tool)
         if isinstance(result, Failure):
             self.failures += 1
-            if result.kind is not FailureKind.OUT_OF_BUDGET:
+            families = {rule.family for rule in self.spec.fault_plan}
+            # Such a failure may be that of a call whose effect is there, or was held back.
+            if result.kind in _WITHOUT_EFFECT and not families & _DELIVERING:
                 assert digest_json(self.episode.world.state) == before, (
                     "a failed call changed the state"
                 )

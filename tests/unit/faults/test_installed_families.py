@@ -30,7 +30,7 @@ class OutagePayload:
 
     region: str = field(default="eu", metadata=described("Name of the region."))
 
-class Outage(FaultFamily):
+class Blackout(FaultFamily):
     """Answers unavailable in place of the tool."""
 
     order = 10
@@ -64,20 +64,20 @@ RECORD: dict[str, Any] = {
 @pytest.fixture(autouse=True)
 def installed(tmp_path: Path) -> Iterator[None]:
     """A package with a fault family and a turn policy."""
-    info = tmp_path / "outages-1.0.dist-info"
+    info = tmp_path / "blackouts-1.0.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: outages\nVersion: 1.0\n")
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: blackouts\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(
-        "[fumehood.fault_families]\noutage = installed_outages:Outage\n"
-        "[fumehood.turn_policies]\nduet = installed_outages:Duet\n"
+        "[fumehood.fault_families]\nblackout = installed_blackouts:Blackout\n"
+        "[fumehood.turn_policies]\nduet = installed_blackouts:Duet\n"
     )
-    (tmp_path / "installed_outages.py").write_text(MODULE)
+    (tmp_path / "installed_blackouts.py").write_text(MODULE)
     sys.path.insert(0, str(tmp_path))
     yield
     sys.path.remove(str(tmp_path))
-    sys.modules.pop("installed_outages", None)
+    sys.modules.pop("installed_blackouts", None)
     for registry in (FAMILIES, TOOLMISUSE_FAMILIES):
-        registry._loaded.pop("outage", None)
+        registry._loaded.pop("blackout", None)
     TURN_POLICIES._loaded.pop("duet", None)
 
 
@@ -88,7 +88,7 @@ def _load(tmp_path: Path, **changes: Any) -> Suite:
 
 
 def test_a_task_names_an_installed_family(tmp_path: Path) -> None:
-    plan = [{"family": "outage", "trigger": {"on_nth_call": 1}, "payload": {"region": "us"}}]
+    plan = [{"family": "blackout", "trigger": {"on_nth_call": 1}, "payload": {"region": "us"}}]
     (case,) = _load(tmp_path, fault_plan=plan).cases
     evidence = play_in_memory(case.task, case.gold.oracle or ())
     assert evidence.fire_counts == (1,)
@@ -99,18 +99,18 @@ def test_a_task_names_an_installed_family(tmp_path: Path) -> None:
 
 def test_the_payload_of_an_installed_family_is_checked(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"fault_plan\[0\].payload.regoin.*did you mean 'region'"):
-        _load(tmp_path, fault_plan=[{"family": "outage", "payload": {"regoin": "us"}}])
+        _load(tmp_path, fault_plan=[{"family": "blackout", "payload": {"regoin": "us"}}])
 
 
 def test_a_file_of_faults_names_an_installed_family(tmp_path: Path) -> None:
     file = tmp_path / "plan.yaml"
-    file.write_text("format: fumehood.faults/1\nfaults: [{family: outage}]\n")
+    file.write_text("format: fumehood.faults/1\nfaults: [{family: blackout}]\n")
     (case,) = with_faults(_load(tmp_path), str(file)).cases
     assert play_in_memory(case.task, case.gold.oracle or ()).fire_counts == (1,)
 
 
 def test_the_schema_includes_an_installed_family() -> None:
-    assert '"outage"' in json.dumps(fault_schema())
+    assert '"blackout"' in json.dumps(fault_schema())
 
 
 def test_a_task_names_an_installed_turn_policy(tmp_path: Path) -> None:

@@ -8,13 +8,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from fumehood.core.errors import SpecError
 from fumehood.core.fault_plan import FaultRule, RandomSource
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.tools import Forward, ToolCall, ToolResult, ToolSpec
+from fumehood.core.virtual_time import KeepsTime
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+PayloadT = TypeVar("PayloadT", bound="DataclassInstance")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +80,8 @@ class BoundFault:
     rule: FaultRule
     trigger: Trigger
     random_source: RandomSource
+    clock: KeepsTime | None = None
+    """Virtual time of the world; None if it keeps no time."""
 
     def fires_on(self, call: ToolCall) -> bool:
         """Return whether the fault fires on this call. May be called once per call.
@@ -98,8 +106,9 @@ class AnyPayload:
 class FaultFamily(ABC):
     """The layer of one planned fault. Each fault family is a subclass.
 
-    A family calls ``fault.fires_on(call)`` once per call and forwards a call at most once. A result
-    that the fault changed carries ``fault.rule.fired(...)`` in its ``fired_faults``.
+    A family calls ``fault.fires_on(call)`` at most once per call. It forwards a call at most once,
+    unless ``delivers_again`` states otherwise. A result that the fault changed carries
+    ``fault.rule.fired(...)`` in its ``fired_faults``.
     """
 
     order: ClassVar[int] = 250
@@ -114,6 +123,12 @@ class FaultFamily(ABC):
     """A payload with which the family fires on any call; the conformance suite uses it."""
     remedy: ClassVar[str] = ""
     """What an agent can do when the fault fires; shown in the table of ``docs/faults.md``."""
+    needs_value: ClassVar[bool] = False
+    """Whether the family changes values only, so that it does not fire on a failed call."""
+    needs_earlier_calls: ClassVar[bool] = False
+    """Whether it depends on earlier calls if it fires."""
+    delivers_again: ClassVar[bool] = False
+    """Whether it may forward a call for a second time, or after another call."""
 
     def __init__(self, fault: BoundFault) -> None:
         """Read the payload.
@@ -126,6 +141,10 @@ class FaultFamily(ABC):
     @abstractmethod
     def around(self, call: ToolCall, forward: Forward) -> ToolResult:
         """Answer the call, forwarding it at most once."""
+
+    def show_tools(self, tools: tuple[ToolSpec, ...]) -> tuple[ToolSpec, ...]:
+        """Return the tools as agents see them under this fault; most families change nothing."""
+        return tools
 
     @classmethod  # noqa: B027 - not abstract: most families accept any tools.
     def check_tools(cls, rule: FaultRule, tools: Sequence[ToolSpec]) -> None:
@@ -182,6 +201,29 @@ def to_number(value: Json, field_name: str) -> float:
 def payload_integer(rule: FaultRule, key: str, default: int) -> int:
     """Return a number of the payload. An absent key means ``default``; null is rejected."""
     return to_integer(rule.payload.get(key, default), rule.location("payload", key))
+
+
+def payload_of(rule: FaultRule, kind: type[PayloadT]) -> PayloadT:
+    """Return the payload as an object of its dataclass, with the defaults for absent keys.
+
+    Raises:
+        SpecError: a number is expected where there is none.
+    """
+    values: dict[str, Any] = {}
+    for part in fields(kind):
+        if part.name not in rule.payload:
+            continue
+        value, location = rule.payload[part.name], rule.location("payload", part.name)
+        if isinstance(part.default, bool):
+            value = bool(value)
+        elif isinstance(part.default, int):
+            value = to_integer(value, location)
+        elif isinstance(part.default, float):
+            value = to_number(value, location)
+        elif isinstance(part.default, str):
+            value = encodable_text(str(value), location)
+        values[part.name] = value
+    return kind(**values)
 
 
 def payload_text(rule: FaultRule, key: str, default: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fumehood.core.errors import InputError, SpecError
 from fumehood.core.fault_plan import FaultPlan, RandomSource
 from fumehood.core.registry import Registry
+from fumehood.core.virtual_time import KeepsTime
 from fumehood.layers.faults.family import BoundFault, FaultFamily, Trigger
 
 FAMILIES: Registry[type[FaultFamily]] = Registry(
@@ -12,9 +13,22 @@ FAMILIES: Registry[type[FaultFamily]] = Registry(
     {
         "adversarial_error": "fumehood.layers.faults.adversarial_error:AdversarialError",
         "authz": "fumehood.layers.faults.authz:Authz",
+        "duplicate_delivery": "fumehood.layers.faults.duplicate_delivery:DuplicateDelivery",
+        "flapping": "fumehood.layers.faults.flapping:Flapping",
+        "injected_description": "fumehood.layers.faults.injected_description:InjectedDescription",
+        "injected_output": "fumehood.layers.faults.injected_output:InjectedOutput",
+        "late_answer": "fumehood.layers.faults.late_answer:LateAnswer",
+        "lost_reply": "fumehood.layers.faults.lost_reply:LostReply",
+        "out_of_order": "fumehood.layers.faults.out_of_order:OutOfOrder",
+        "outage": "fumehood.layers.faults.outage:Outage",
+        "partial_answer": "fumehood.layers.faults.partial_answer:PartialAnswer",
+        "quota": "fumehood.layers.faults.quota:Quota",
         "rate_limit": "fumehood.layers.faults.rate_limit:RateLimit",
+        "schema_change": "fumehood.layers.faults.schema_change:SchemaChange",
         "schema_drift": "fumehood.layers.faults.schema_drift:SchemaDrift",
+        "stale_read": "fumehood.layers.faults.stale_read:StaleRead",
         "timeout": "fumehood.layers.faults.timeout:Timeout",
+        "wrong_value": "fumehood.layers.faults.wrong_value:WrongValue",
     },
 )
 
@@ -30,7 +44,10 @@ TOOLMISUSE_FAMILIES: Registry[type[FaultFamily]] = Registry(
 
 
 def fault_layers(
-    plan: FaultPlan, random_source: RandomSource, families: Registry[type[FaultFamily]]
+    plan: FaultPlan,
+    random_source: RandomSource,
+    families: Registry[type[FaultFamily]],
+    clock: KeepsTime | None = None,
 ) -> tuple[FaultFamily, ...]:
     """Return one layer per rule, outermost first.
 
@@ -38,6 +55,7 @@ def fault_layers(
         plan: the order of its rules matters only among rules of one family.
         random_source: decides triggers with a probability.
         families: of the harness mode.
+        clock: virtual time of the world; None if it keeps no time.
 
     Raises:
         SpecError: the family, trigger or payload of a rule cannot be used.
@@ -48,7 +66,7 @@ def fault_layers(
             family = families.load(rule.family)
         except InputError as error:
             raise SpecError(rule.location("family"), str(error)) from None
-        layers.append(family(BoundFault(rule, Trigger.of(rule), random_source)))
+        layers.append(family(BoundFault(rule, Trigger.of(rule), random_source, clock)))
     return tuple(sorted(layers, key=_position))
 
 

@@ -84,6 +84,24 @@ class SchemaDrift(FaultFamily):
         fired = self.fault.rule.fired(arguments_after=published)
         return replace(self._with_new_names(result), fired_faults=(fired, *result.fired_faults))
 
+    def changed_schema(self, parameters: JsonObject) -> JsonObject:
+        """Return the JSON Schema of the arguments as the tool takes them now."""
+        properties, required = parameters.get("properties"), parameters.get("required")
+        published = properties if isinstance(properties, dict) else {}
+        renamed: JsonObject = {
+            self._renames.get(name, name): schema for name, schema in published.items()
+        }
+        names = [str(name) for name in required] if isinstance(required, list) else []
+        for name, kind in {**self._types, **self._additions}.items():
+            if name in renamed or name in self._additions:
+                renamed[name] = {"type": kind}
+        needed: list[Json] = [self._renames.get(name, name) for name in names]
+        return {
+            **parameters,
+            "properties": renamed,
+            "required": [*needed, *(name for name in self._additions)],
+        }
+
     def _reject_contradictions(self) -> None:
         used: set[str] = set()
         for old, new in self._renames.items():

@@ -1,0 +1,48 @@
+"""Fault family ``flapping``: a tool works and fails in turn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from fumehood.core.json_values import JsonObject
+from fumehood.core.tools import Failure, FailureKind, Forward, ToolCall, ToolResult
+from fumehood.layers.faults.family import BoundFault, FaultFamily, described, payload_of
+
+
+@dataclass(frozen=True, slots=True)
+class FlappingPayload:
+    """How many calls fail and work in turn; the tool fails first."""
+
+    down: int = field(default=1, metadata=described("Calls that fail in a row.", minimum=1))
+    up: int = field(default=1, metadata=described("Calls that work in a row.", minimum=0))
+
+
+class Flapping(FaultFamily):
+    """Answers ``unavailable`` to the first calls of each period."""
+
+    order = 330
+    payload = FlappingPayload
+    example: ClassVar[JsonObject] = {"down": 1, "up": 0}
+    remedy = "Repeat the call; read the state back before repeating a call that may have worked."
+
+    def __init__(self, fault: BoundFault) -> None:
+        super().__init__(fault)
+        self._settings = payload_of(fault.rule, FlappingPayload)
+        self._calls = 0
+
+    def around(self, call: ToolCall, forward: Forward) -> ToolResult:
+        """Forward the call, or fail."""
+        if not self.fault.fires_on(call):
+            return forward(call)
+        position = self._calls % (self._settings.down + self._settings.up)
+        self._calls += 1
+        if position >= self._settings.down:
+            return forward(call)
+        return Failure(
+            FailureKind.FAULT,
+            "unavailable",
+            "The tool is temporarily unavailable.",
+            {"tool_name": call.tool_name},
+            (self.fault.rule.fired(),),
+        )

@@ -1,0 +1,57 @@
+"""Fault family ``out_of_order``: a call takes effect after the call that follows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from fumehood.core.json_values import JsonObject
+from fumehood.core.tools import Forward, ToolCall, ToolResult, Value
+from fumehood.layers.faults.family import BoundFault, FaultFamily, described, payload_of
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfOrderPayload:
+    """What the agent reads, and how long the call is held back."""
+
+    status: str = field(
+        default="accepted", metadata=described("Status that the agent reads for the held call.")
+    )
+    after_calls: int = field(
+        default=1,
+        metadata=described(
+            "Number of later calls after which the held call takes effect.", minimum=1
+        ),
+    )
+
+
+class OutOfOrder(FaultFamily):
+    """Accepts a call, and executes it after later ones.
+
+    A call that is held back at the end of the episode never takes effect.
+    """
+
+    order = 430
+    payload = OutOfOrderPayload
+    example: ClassVar[JsonObject] = {"after_calls": 1}
+    remedy = "Read the state back before depending on a call that was only accepted."
+    delivers_again = True
+
+    def __init__(self, fault: BoundFault) -> None:
+        super().__init__(fault)
+        self._settings = payload_of(fault.rule, OutOfOrderPayload)
+        self._held: list[tuple[int, ToolCall]] = []
+        """Calls that are held back, each with the number of later calls to wait for."""
+
+    def around(self, call: ToolCall, forward: Forward) -> ToolResult:
+        """Hold the call back if the fault fires, or forward it and then the calls that are due."""
+        if self.fault.fires_on(call):
+            self._held.append((self._settings.after_calls, call))
+            return Value({"status": self._settings.status}, (self.fault.rule.fired(),))
+        result = forward(call)
+        self._held = [(left - 1, held) for left, held in self._held]
+        due = [held for left, held in self._held if left == 0]
+        self._held = [(left, held) for left, held in self._held if left > 0]
+        for held in due:
+            forward(replace(held, number=call.number))
+        return result
