@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from fumehood.core.errors import SpecError
 from fumehood.core.fault_plan import FaultRule, RandomSource
@@ -17,10 +17,7 @@ from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.tools import Forward, ToolCall, ToolResult, ToolSpec
 from fumehood.core.virtual_time import KeepsTime
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-PayloadT = TypeVar("PayloadT", bound="DataclassInstance")
+PayloadT = TypeVar("PayloadT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +207,7 @@ def payload_of(rule: FaultRule, kind: type[PayloadT]) -> PayloadT:
         SpecError: a number is expected where there is none.
     """
     values: dict[str, Any] = {}
-    for part in fields(kind):
+    for part in fields(kind):  # type: ignore[arg-type]
         if part.name not in rule.payload:
             continue
         value, location = rule.payload[part.name], rule.location("payload", part.name)
