@@ -62,6 +62,7 @@ SLICES: Mapping[str, tuple[str, ...]] = {
 WITHOUT: Mapping[str, str] = {
     "browsecomp": "has no oracle",
     "browsecomp-plus": "has no oracle",
+    "knowledge-graph": "needs a running SPARQL endpoint",
     "python-docs": "uses the code of almanac, with a package that is often missing",
     "safetybench": "has no oracle",
     "sample": "is a file of native records",

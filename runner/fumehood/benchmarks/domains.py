@@ -71,7 +71,12 @@ DOMAINS = (
     Domain(_AGENTBENCH, "dbbench", "dbbench:CHECKOUT", reason=_AGENTBENCH_CHECKOUT),
     Domain(_AGENTBENCH, "os_interaction", reason="no world is a shell that check scripts examine"),
     Domain(_AGENTBENCH, "webshop", reason="no shop world; its products are not in a package"),
-    Domain(_AGENTBENCH, "knowledgegraph", reason="no world queries a SPARQL endpoint"),
+    Domain(
+        _AGENTBENCH,
+        "knowledgegraph",
+        "knowledge-graph:CHECKOUT:ENDPOINT",
+        reason=f"{_AGENTBENCH_CHECKOUT} and a SPARQL endpoint with Freebase",
+    ),
     Domain(
         _AGENTBENCH,
         "lateralthinkingpuzzle",

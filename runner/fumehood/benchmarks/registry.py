@@ -56,6 +56,7 @@ BENCHMARKS: Registry[Callable[[], Benchmark]] = Registry(
         "card-game": "fumehood.benchmarks.cardgame.tasks:CardGameTasks",
         "dbbench": "fumehood.benchmarks.dbbench.tasks:DbBench",
         "injecagent": "fumehood.benchmarks.injecagent.tasks:InjecAgent",
+        "knowledge-graph": "fumehood.benchmarks.knowledge.tasks:KnowledgeGraph",
         "lateral-thinking": "fumehood.benchmarks.lateral.tasks:LateralThinking",
         "marble": "fumehood.benchmarks.marble.tasks:Marble",
         "native": "fumehood.benchmarks.native.tasks:NativeRecords",

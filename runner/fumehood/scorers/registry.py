@@ -75,6 +75,7 @@ SCORERS: Registry[Callable[[], Scorer]] = Registry(
         "cited_answer": "fumehood.scorers.cited_answer:CitedAnswer",
         "dbbench": "fumehood.benchmarks.dbbench.scorer:DbBench",
         "injecagent": "fumehood.benchmarks.injecagent.scorer:InjecAgent",
+        "knowledge_graph": "fumehood.benchmarks.knowledge.scorer:KnowledgeGraph",
         "lateral_thinking": "fumehood.benchmarks.lateral.scorer:LateralThinking",
         "marble": "fumehood.benchmarks.marble.scorer:Marble",
         "native": "fumehood.scorers.native:NativeScorer",

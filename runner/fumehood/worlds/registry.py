@@ -30,6 +30,7 @@ WORLDS: Registry[WorldFactory] = Registry(
         "declared": "fumehood.worlds.declared:Declared",
         "declared_python": "fumehood.worlds.declared_python:DeclaredPython",
         "files": "fumehood.worlds.files:Files",
+        "knowledge_graph": "fumehood.benchmarks.knowledge.world:KnowledgeGraph",
         "lateral_thinking": "fumehood.benchmarks.lateral.world:LateralThinking",
         "marble_database": "fumehood.benchmarks.marble.world_database:Database",
         "retrieval": "fumehood.worlds.retrieval:Retrieval",
