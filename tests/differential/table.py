@@ -9,6 +9,7 @@ from fumehood.benchmarks.bfcl.source_values import LANGUAGES
 from fumehood.benchmarks.bfcl.tasks import MEMORY, MULTI_TURN, SINGLE_TURN
 from fumehood.core.score import Score
 from tests.differential.comparisons import Comparison, OfSuite
+from tests.differential.marble import JudgeReplies, RootCauses
 from tests.differential.originals.questions import digits
 from tests.differential.sources import (
     Attacked,
@@ -137,11 +138,15 @@ SAFETYBENCH = Comparison(
 )
 MARBLE = Comparison(
     name="marble",
-    original="the werewolf environment of ulab-uiuc/MARBLE 9d6efe6",
+    original="werewolf_env.py, evaluator.py and batch_eval.py of ulab-uiuc/MARBLE 9d6efe6",
     script="marble.py",
     environment="marble",
     needs=("MARBLE",),
-    sources=(WerewolfGames("marble:werewolf, ends of games", 2000),),
+    sources=(
+        WerewolfGames("marble:werewolf, ends of games", 2000),
+        JudgeReplies("marble, replies of the judge", 2000),
+        RootCauses("marble:database, root causes", 1000),
+    ),
 )
 BROWSECOMP = Comparison(
     name="browsecomp",
