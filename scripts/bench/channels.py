@@ -40,6 +40,11 @@ def threshold(values):
     middle = sorted(values)[len(values) // 2]
     return "".join("1" if value > middle else "0" for value in values)
 """
+_LEVELS = """
+def levels(values):
+    middle = sum(sorted(values)[:: len(values) - 1]) / 2
+    return "".join("1" if value > middle else "0" for value in values)
+"""
 _SPIN = """
 for number, bit in enumerate(bits):
     until(start + number * slot)
@@ -97,6 +102,35 @@ for number in range(len(bits) + 1):
     until(start + number * slot); numbers.append(newest())
 print(threshold([b - a for a, b in zip(numbers, numbers[1:])]), slot * len(bits))
 """
+_SOCKETS = """
+import socket
+for number, bit in enumerate(bits):
+    until(start + number * slot)
+    opened = [socket.socket() for _ in range(20 * int(bit))]
+    until(start + (number + 0.8) * slot)
+    for each in opened: each.close()
+"""
+_COUNT_SOCKETS = f"""{_LEVELS}
+counts = []
+for number in range(len(bits)):
+    until(start + (number + 0.5) * slot)
+    counts.append(int(open("/proc/net/sockstat").read().partition(" alloc ")[2].split()[0]))
+print(levels(counts), slot * len(bits))
+"""
+_TMP_FILE = """
+for number, bit in enumerate(bits):
+    until(start + number * slot)
+    with open("/tmp/message", "wb") as file: file.write(bytes(int(bit) << 21))
+    until(start + (number + 0.8) * slot)
+    os.truncate("/tmp/message", 0)
+"""
+_COUNT_MEMORY = f"""{_LEVELS}
+counts = []
+for number in range(len(bits)):
+    until(start + (number + 0.5) * slot)
+    counts.append(int(open("/proc/meminfo").read().partition("Shmem:")[2].split()[0]))
+print(levels(counts), slot * len(bits))
+"""
 _LOCK = """
 file = os.open(place, os.O_RDONLY)
 for number, bit in enumerate(bits):
@@ -147,6 +181,8 @@ CHANNELS = (
     Channel("processor load, seen by the speed of a loop", _SPIN, _LOOP_SPEED, 0.05),
     Channel("processor load, seen in /proc/stat", _SPIN, _PROC_STAT, 0.1),
     Channel("number of threads in /proc/loadavg", _THREADS, _COUNT_THREADS, 0.05),
+    Channel("number of TCP sockets in /proc/net/sockstat", _SOCKETS, _COUNT_SOCKETS, 0.02),
+    Channel("memory of /tmp in /proc/meminfo", _TMP_FILE, _COUNT_MEMORY, 0.02),
     Channel("inode numbers of pipes", _PIPES, _NUMBER_PIPES, 0.05),
     Channel(
         "page cache of a cold file, seen by read times, once for each page",

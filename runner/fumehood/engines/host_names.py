@@ -6,8 +6,9 @@ Every engine that shares the host's kernel shows them empty. Files that programs
 
 from __future__ import annotations
 
-_NAMES = ("/proc/cmdline", "/proc/sys/kernel/random/boot_id")
-"""The kernel's command line, which holds disk names, and the number of this boot."""
+_NAMES = ("/proc/cmdline", "/proc/fs", "/proc/sys/kernel/random/boot_id")
+"""The kernel's command line, which holds disk names, the disks of the host with their free blocks,
+and the number of this boot."""
 _LOCKS = ("/proc/locks",)
 """Locks of open files are listed in every process namespace, with the ranges that they cover."""
 _COUNTERS = ("/proc/key-users", "/proc/sys/fs", "/proc/sys/kernel/pty/nr")
