@@ -25,6 +25,7 @@ from fumehood.core.task import Suite
 from fumehood.orchestrator.config import run_config
 from fumehood.orchestrator.launch import Progress, resume_run
 from fumehood.report.text_table import TextTable
+from fumehood_snapshots.almanac.benchmark import build_almanac
 from tests.differential.comparisons import originals_folder
 from tests.differential.table import COMPARISONS
 from tests.differential.verdicts import has_verdicts, read_summary
@@ -82,6 +83,8 @@ EXPECTED = (
     Expected("bfcl:format_sensitivity", oracle=5194, noop=0),
     Expected("bfcl:memory_kv", oracle=155, noop=0),
     Expected("bfcl:memory_rec_sum", oracle=155, noop=0),
+    Expected("bfcl:web_search_base", oracle=100, noop=0),
+    Expected("bfcl:web_search_no_snippet", oracle=100, noop=0),
     Expected("agentdojo", oracle=97, noop=5),
     Expected("agentdojo:v1.1.2", oracle=97, noop=4),
     Expected("agentdojo:v1.1.2:injections", oracle=27, noop=0),
@@ -167,6 +170,9 @@ def agreement(benchmark: str) -> str:
 def _play(suite: str, judged: str) -> dict[str, int]:
     with tempfile.TemporaryDirectory() as folder:
         words = ["run", suite, "-a", "oracle", "-a", "noop", "--engine", "inline", "--json"]
+        if suite.startswith("bfcl:web_search"):
+            build_almanac(Path(folder, "almanac"))
+            words += ["--snapshot", str(Path(folder, "almanac"))]
         if judged:
             config = Path(folder, "judge.yaml")
             rules = [{"answer": judged}]

@@ -152,6 +152,30 @@ def _in_another_notation(trajectory: Trajectory, rng: random.Random) -> Trajecto
 
 
 @dataclass(frozen=True)
+class OtherAnswers(OfSuite):
+    """Perturbed gold, half of it with the answer in another form."""
+
+    def _trajectories(self, count: int, seed: int) -> Iterator[Trajectory]:
+        for number, trajectory in enumerate(super()._trajectories(count, seed)):
+            rng = random.Random(f"{seed}/{number}")
+            yield _with_another_answer(trajectory, rng) if rng.random() < 0.5 else trajectory
+
+
+def _with_another_answer(trajectory: Trajectory, rng: random.Random) -> Trajectory:
+    moves = [dict(move) for move in trajectory.moves]
+    text = str(moves[-1].get("submit", ""))
+    middle = len(text) // 2
+    forms = (
+        *(f"({text})", f"{text}s", text[:-1], text[1:], f"x{text}", f"{text[:2]}-{text[2:]}"),
+        *(f"{{'answer': {text!r}}}", text.replace(" ", "_"), text.replace(" ", "  ")),
+        *(f"{text[:middle]}\n{text[middle:]}", text.replace(" ", "-"), "I do not know", ""),
+    )
+    moves[-1]["submit"] = rng.choice(forms)
+    kinds = (*trajectory.kinds, "another form of the answer")
+    return replace(trajectory, moves=tuple(moves), kinds=kinds)
+
+
+@dataclass(frozen=True)
 class EnvironmentCalls:
     """Up to four calls of the tools of each task of Agent-SafetyBench, which has no gold."""
 

@@ -7,6 +7,7 @@ from typing import Any
 from fumehood.benchmarks.bfcl.format_tasks import CATEGORY
 from fumehood.benchmarks.bfcl.source_values import LANGUAGES
 from fumehood.benchmarks.bfcl.tasks import MEMORY, MULTI_TURN, SINGLE_TURN
+from fumehood.benchmarks.bfcl.web_tasks import CATEGORIES as WEB_SEARCH
 from fumehood.core.score import Score
 from tests.differential.comparisons import Comparison, OfSuite
 from tests.differential.marble import JudgeReplies, RootCauses
@@ -15,6 +16,7 @@ from tests.differential.sources import (
     Attacked,
     CitedAnswers,
     EnvironmentCalls,
+    OtherAnswers,
     Recorded,
     SourceTexts,
     WerewolfGames,
@@ -34,6 +36,8 @@ def _bfcl(category: str, count: int = 100) -> OfSuite:
     suite, details = f"bfcl:{category}", {"category": category}
     if category in LANGUAGES:
         return SourceTexts(suite, 120, details)
+    if category in WEB_SEARCH:
+        return OtherAnswers(suite, 120, details)
     return OfSuite(suite, count, details, keep=_asks_a_question)
 
 
@@ -64,6 +68,7 @@ BFCL = Comparison(
     sources=(
         *map(_bfcl, (*MULTI_TURN, *SINGLE_TURN, CATEGORY)),
         *(_bfcl(name, 40) for name in MEMORY),
+        *map(_bfcl, WEB_SEARCH),
     ),
 )
 AGENTDOJO = Comparison(

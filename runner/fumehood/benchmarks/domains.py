@@ -107,7 +107,9 @@ DOMAINS = (
     Domain(_BFCL, "live", "bfcl:live_simple", _BFCL_PACKAGE),
     Domain(_BFCL, "multi-turn", "bfcl:multi_turn_base", _BFCL_PACKAGE),
     Domain(_BFCL, "memory", "bfcl:memory_kv", _BFCL_PACKAGE, "not memory_vector"),
-    Domain(_BFCL, "web_search", reason="it needs the live web through a paid search service"),
+    Domain(
+        _BFCL, "web_search", "bfcl:web_search_base:SNAPSHOT", reason="a snapshot or a live search"
+    ),
     Domain(
         "Agent-SafetyBench",
         "Agent-SafetyBench",

@@ -55,7 +55,7 @@ class Search:
         Raises:
             SpecError: a value has the wrong type.
         """
-        _check(state)
+        check_state(state)
         self.state = state
         self.revision = 0
         self._reader: LibraryReader | None = None
@@ -68,18 +68,7 @@ class Search:
                 names.
             InputError: the optional libraries are not installed.
         """
-        try:
-            from fumehood_snapshots.library.reader import LibraryReader
-
-            library = _library(data_source, session, self.state)
-        except ModuleNotFoundError as error:
-            hint = f"search needs {error.name}; install it with: {how_to_install('snapshots')}"
-            raise InputError(hint) from None
-        self._reader = LibraryReader(
-            library,
-            answer_bytes_max=_number(self.state, "answer_bytes_max", ANSWER_BYTES_MAX),
-            k=_number(self.state, "k", DEFAULT_K),
-        )
+        self._reader = open_reader(data_source, session, self.state)
 
     def list_tools(self) -> tuple[ToolSpec, ...]:
         """Return the two tools."""
@@ -101,6 +90,27 @@ class Search:
             return reject(refusal.code.value, str(refusal))
         except SnapshotError as error:
             raise SpecError("data_source", str(error)) from None
+
+
+def open_reader(data_source: DataSource, session: str, state: JsonObject) -> LibraryReader:
+    """Open the data source of a world whose state is that of :class:`Search`.
+
+    Raises:
+        SpecError: the data source cannot be opened, or is not the snapshot that the state names.
+        InputError: the optional libraries are not installed.
+    """
+    try:
+        from fumehood_snapshots.library.reader import LibraryReader
+
+        library = _library(data_source, session, state)
+    except ModuleNotFoundError as error:
+        hint = f"search needs {error.name}; install it with: {how_to_install('snapshots')}"
+        raise InputError(hint) from None
+    return LibraryReader(
+        library,
+        answer_bytes_max=_number(state, "answer_bytes_max", ANSWER_BYTES_MAX),
+        k=_number(state, "k", DEFAULT_K),
+    )
 
 
 def _answer(reader: LibraryReader, call: ToolCall) -> JsonObject:
@@ -144,7 +154,12 @@ def _snapshot(path: Path, digest: str | None) -> Snapshot:
     return opened
 
 
-def _check(state: JsonObject) -> None:
+def check_state(state: JsonObject) -> None:
+    """Check the part of a state that describes searches.
+
+    Raises:
+        SpecError: a value has the wrong type.
+    """
     snapshot = state.get("snapshot", {})
     if not isinstance(snapshot, dict) or not all(
         isinstance(part, str) for part in snapshot.values()

@@ -54,6 +54,17 @@ def extract_page(body: bytes, content_type: str, extractor: str) -> Extracted:
     return Extracted(clean(extracted.title).strip()[:TITLE_CHARS_MAX], clean(extracted.text))
 
 
+def decode_page(body: bytes, content_type: str) -> str:
+    """Return a page as text, in the encoding that its type or its HTML names.
+
+    Args:
+        body: the page without content encodings.
+        content_type: in the form of the HTTP header.
+    """
+    media_type, charset = media_type_and_charset(content_type)
+    return _decoded_html(body, charset) if media_type in HTML_TYPES else _decoded(body, charset)
+
+
 def _extracted(body: bytes, content_type: str, extractor: str) -> Extracted:
     media_type, charset = media_type_and_charset(content_type)
     if media_type in HTML_TYPES:
@@ -74,12 +85,18 @@ def clean(text: str) -> str:
     return text
 
 
-def _from_html(body: bytes, charset: str | None, extractor: str) -> Extracted:
+def _decoded_html(body: bytes, charset: str | None) -> str:
     from resiliparse.parse.encoding import bytes_to_str, detect_encoding
-    from resiliparse.parse.html import HTMLTree
 
     encoding = safe_encoding(charset) or detect_encoding(body, from_html_meta=True) or "utf-8"
-    html = bytes_to_str(body, encoding, errors="replace")
+    html: str = bytes_to_str(body, encoding, errors="replace")
+    return html
+
+
+def _from_html(body: bytes, charset: str | None, extractor: str) -> Extracted:
+    from resiliparse.parse.html import HTMLTree
+
+    html = _decoded_html(body, charset)
     if nesting_depth(html) > NESTING_DEPTH_MAX:
         raise UnreadablePageError(
             f"its elements are nested more than {NESTING_DEPTH_MAX} levels deep"

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Protocol
 
+from fumehood_snapshots.captures.capture import Capture
+from fumehood_snapshots.captures.store import CaptureStore
 from fumehood_snapshots.errors import FetchFailed, FetchFailure, Refusal, RefusalCode
-from fumehood_snapshots.extraction.pages import UnreadablePageError, clean, extract_page
+from fumehood_snapshots.extraction.pages import (
+    UnreadablePageError,
+    clean,
+    decode_page,
+    extract_page,
+)
 from fumehood_snapshots.index.filters import Filter
 from fumehood_snapshots.snapshot import Snapshot
 from fumehood_snapshots.sources.warc import page_id
@@ -34,6 +43,8 @@ class Page:
     url: str
     title: str
     text: str
+    source: Callable[[], str] | None = field(default=None, compare=False)
+    """Returns the page as it was served; None if only its text is known."""
 
 
 class Library(Protocol):
@@ -82,7 +93,15 @@ class SealedLibrary:
         document = self._snapshot.find(reference)
         if document is None:
             raise Refusal(RefusalCode.NOT_FOUND, "there is no page with this ID or URL")
-        return Page(document.id, document.url, document.title, document.text)
+        source = partial(self._source, document.capture) if document.capture else None
+        return Page(document.id, document.url, document.title, document.text, source)
+
+    def _source(self, record_id: str) -> str:
+        return page_source(self._captures.read(record_id))
+
+    @cached_property
+    def _captures(self) -> CaptureStore:
+        return self._snapshot.captures()
 
 
 class LiveLibrary:
@@ -131,4 +150,15 @@ class LiveLibrary:
                 FetchFailure.BROKEN_RESPONSE, f"the page cannot be read: {error}"
             ) from error
         self._urls[page_id(capture.uri)] = capture.uri
-        return Page(page_id(capture.uri), capture.uri, extracted.title, extracted.text)
+        return Page(
+            page_id(capture.uri),
+            capture.uri,
+            extracted.title,
+            extracted.text,
+            partial(page_source, capture),
+        )
+
+
+def page_source(capture: Capture) -> str:
+    """Return a page as it was served, as text."""
+    return clean(decode_page(capture.body, capture.content_type))

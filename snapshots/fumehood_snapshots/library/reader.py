@@ -92,6 +92,15 @@ class LibraryReader:
         _check_number("offset", offset, 0, 2**53)
         return _fitting_page(self._page(page, offset), offset, self._limit(bytes_max))
 
+    def open_whole(self, page: str) -> Page:
+        """Return a whole page, of any size.
+
+        Raises:
+            Refusal: the argument is invalid, or the library refuses.
+        """
+        _check_text("page", page, REFERENCE_CHARS_MAX)
+        return self._library.open_page(page)
+
     def _page(self, reference: str, offset: int) -> Page:
         # Further reading uses the opened copy, even if the live page has changed.
         with self._mutex:

@@ -72,10 +72,11 @@ def _gold(category: str) -> dict[str, Any]:
 def verdict_of(question: dict[str, Any]) -> str:  # noqa: PLR0911 (one per category)
     """Return "1" or "0"."""
     category, task, moves = question["category"], question["task"], question["moves"]
-    if category.startswith("memory"):
+    if category.startswith(("memory", "web_search")):
         # eval_runner._evaluate_single_agentic_entry
         last = moves[-1].get("submit")
-        gold = _gold(category)[task.replace(category, "memory")]
+        group = "memory" if category.startswith("memory") else "web_search"
+        gold = _gold(category)[task.replace(category, group)]
         return digits(last and agentic_checker(last, gold)["valid"])
     if category == "format_sensitivity":
         return _in_a_form(task, moves[-1].get("submit", ""))

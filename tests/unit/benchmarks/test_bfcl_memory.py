@@ -130,7 +130,7 @@ def test_a_missing_or_invalid_memory_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("argument", "reason"),
-    [("memory_vector", "sentence-transformers"), ("web_search_base", "the live web")],
+    [("memory_vector", "sentence-transformers")],
 )
 def test_an_excluded_category_states_the_reason(argument: str, reason: str) -> None:
     with pytest.raises(InputError, match=reason) as error:

@@ -91,7 +91,7 @@ def _format(question: dict[str, Any]) -> dict[str, Any]:
     return verdict
 
 
-def _memory(question: dict[str, Any]) -> dict[str, Any]:
+def _agentic(question: dict[str, Any]) -> dict[str, Any]:
     checker = import_module(f"{_CHECKER}.agentic_eval.agentic_checker")
     if not question["answer"]:
         # Source: the caller of agentic_checker in BFCL.
@@ -106,9 +106,10 @@ _PROMPTED = "prompted"
 """Name of a model that receives functions in its prompt."""
 _CHECKS = {
     "bfcl_format": _format,
-    "bfcl_memory": _memory,
+    "bfcl_memory": _agentic,
     "bfcl_multi_turn": _multi_turn,
     "bfcl_single_turn": _single_turn,
+    "bfcl_web_search": _agentic,
 }
 
 

@@ -46,7 +46,7 @@ def conversation_and_question_cases(category: str) -> Iterator[Case]:
     for entry in read_entries("memory"):
         turns = (
             *conversations[entry.value["scenario"]],
-            NEW_CONVERSATION + _question(entry),
+            NEW_CONVERSATION + question_text(entry),
         )
         yield _question_case(entry, category, empty, turns)
 
@@ -61,7 +61,7 @@ def question_cases(category: str, memories: Mapping[str, Memory]) -> Iterator[Ca
     for entry in read_entries("memory"):
         scenario = entry.value["scenario"]
         memory = memories[scenario]
-        turn = f"{_system_text(category, scenario, memory)}\n\n{_question(entry)}"
+        turn = f"{_system_text(category, scenario, memory)}\n\n{question_text(entry)}"
         yield _question_case(entry, category, memory, (turn,))
 
 
@@ -180,7 +180,8 @@ def _system_text(category: str, scenario: str, memory: Memory) -> str:
     return template.format(scenario_setting=role, memory_content=visible).strip()
 
 
-def _question(entry: Entry) -> str:
+def question_text(entry: Entry) -> str:
+    """Return the question, after the package's instruction about the form of answers."""
     question = "\n\n".join(map(join_messages, entry.value["question"]))
     return f"{_prompts().ADDITIONAL_SYSTEM_PROMPT_FOR_AGENTIC_RESPONSE_FORMAT}\n{question}"
 

@@ -35,6 +35,8 @@ DOCUMENTS = {
 MEMORIES = {"MemoryAPI_kv": "memory_kv", "MemoryAPI_rec_sum": "memory_rec_sum"}
 """The same for memory classes. The vector memory is missing, because it needs an embedding
 model."""
+WEB = {"WebSearchAPI": "web_search"}
+"""The same for the class of web search."""
 _TYPES = {
     "dict": "object",
     "object": "object",
@@ -80,7 +82,7 @@ def package_folder(*required: str) -> Path:
 @lru_cache
 def class_documents(class_name: str) -> tuple[Mapping[str, Any], ...]:
     """Return the function documents of a simulator, in order."""
-    file = f"{(DOCUMENTS | MEMORIES)[class_name]}.json"
+    file = f"{(DOCUMENTS | MEMORIES | WEB)[class_name]}.json"
     return tuple(_read_lines(package_folder() / "data" / "multi_turn_func_doc" / file))
 
 

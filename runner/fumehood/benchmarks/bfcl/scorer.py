@@ -72,7 +72,7 @@ def _steps_max(evidence: Evidence) -> int:
 
 
 def _ask(task: Task, criterion: JsonObject, evidence: Evidence) -> JsonObject:
-    if criterion["op"] in {"bfcl_memory", "bfcl_format"}:
+    if criterion["op"] in {"bfcl_memory", "bfcl_format", "bfcl_web_search"}:
         end = evidence.ends[task.seats[0].name]
         return checker("bfcl").ask(
             {**criterion, "answer": end.answer if isinstance(end, Finished) else ""}

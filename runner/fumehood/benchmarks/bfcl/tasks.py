@@ -23,6 +23,8 @@ from fumehood.benchmarks.bfcl.source_values import (
     offered_functions,
     written_arguments,
 )
+from fumehood.benchmarks.bfcl.web_tasks import CATEGORIES as WEB_SEARCH
+from fumehood.benchmarks.bfcl.web_tasks import web_cases
 from fumehood.core.conversation import Turn
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.errors import InputError
@@ -52,6 +54,11 @@ MEMORY_ABOUT = About(
     criterion="BFCL's own agentic_checker, unmodified, in an unprivileged process",
     scored_on="whether the last answer contains a right answer; not the content of the memory",
 )
+WEB_ABOUT = About(
+    licence=LICENCE,
+    criterion="BFCL's own agentic_checker, unmodified, in an unprivileged process",
+    scored_on="whether the last answer contains a right answer; not the pages that were read",
+)
 MULTI_TURN = (
     "multi_turn_base",
     "multi_turn_miss_func",
@@ -73,15 +80,12 @@ SINGLE_TURN = (
     "live_relevance",
 )
 MEMORY = ("memory_kv", "memory_rec_sum")
-ALL = (*MULTI_TURN, *SINGLE_TURN, FORMAT, *MEMORY)
+ALL = (*MULTI_TURN, *SINGLE_TURN, FORMAT, *MEMORY, *WEB_SEARCH)
 CHATS = "chats"
 """Second part of the argument of a memory category: the conversations without a question."""
 EXCLUDED = {
     "memory_vector": "it needs sentence-transformers, faiss and a downloaded model (gigabytes); "
     "use bfcl:memory_kv or bfcl:memory_rec_sum",
-    "web_search": "it needs the live web through a paid search service, so scores are not "
-    "reproducible; "
-    "docs/snapshots.md describes questions over fixed documents",
 }
 """Category → the reason for its exclusion."""
 MORE_FUNCTIONS = "I have updated some more functions you can choose from. What about now?"
@@ -112,7 +116,7 @@ class Bfcl:
     """The benchmark ``bfcl``.
 
     Its argument is a category; for a memory category also ``CATEGORY:chats`` or
-    ``CATEGORY:FOLDER``.
+    ``CATEGORY:FOLDER``; for a category of web search also ``CATEGORY:SNAPSHOT``.
     """
 
     source = "package bfcl-eval 2026.3.23"
@@ -126,6 +130,10 @@ class Bfcl:
         if category in MEMORY:
             cases = tuple(_memory_cases(category, rest))
             return Suite(f"bfcl:{argument}", cases, about=MEMORY_ABOUT)
+        if category in WEB_SEARCH:
+            snapshot = Path(rest) if rest else None
+            cases = tuple(web_cases(category, snapshot))
+            return Suite(f"bfcl:{argument}", cases, snapshot, WEB_ABOUT)
         if argument == FORMAT:
             # BFCL appends its sentence twice in this category.
             cases = tuple(format_cases(partial(_functions, hints=2), _gold_calls))
