@@ -9,19 +9,34 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import blake2s
 from pathlib import Path
 from typing import Any
 
-from fumehood.benchmarks.browsecomp.scorer import published_citation_metrics
+from fumehood.benchmarks.browsecomp.tasks import PROJECT_CANARY, Question, case_of
 from fumehood.benchmarks.marble.scorer import score_game
 from fumehood.benchmarks.marble.world_werewolf import SIDES, WOLF, side_of, winner
 from fumehood.benchmarks.registry import load_suite
+from fumehood.core.encryption import encrypt
 from fumehood.core.errors import InputError
 from fumehood.core.evidence import Evidence
 from fumehood.core.task import Case
 from fumehood.orchestrator.service_pool import ServicePool
-from tests.differential.comparisons import PROJECT, Item, OfSuite, originals_folder, play_all
+from fumehood.report.sections.evidence import BIN_SIZE, binned_error
+from fumehood.scorers.judges.prompt import read_answer
+from fumehood.scorers.judges.question import Opinion
+from fumehood.scorers.judges.question import Question as JudgeQuestion
+from fumehood.scorers.registry import score_evidence
+from tests.differential.comparisons import (
+    PROJECT,
+    Item,
+    OfSuite,
+    originals_folder,
+    play_all,
+    success,
+    trajectory_of,
+)
 from tests.differential.originals.questions import digits
 from tests.differential.originals.results import results_digest
 from tests.differential.perturbations import KEY_BYTES, Trajectory, call_tools_of
@@ -281,20 +296,83 @@ _CITATIONS = (
 )
 
 
+_REPLIES = (
+    *(
+        "correct: {}",
+        "**correct:** {}",
+        "**correct**: {}",
+        "Correct:{}",
+        "correct: {}.",
+        "CORRECT: {}",
+    ),
+    *("reasoning: it is so\ncorrect: {}\nconfidence: 80", "correct - {}", "{}", ""),
+    *("correct: maybe", "correct:\n{}", "**correct:** {}\ncorrect: no", "incorrect: {}"),
+)
+GRADED = "correct: yes, as I found. "
+"""Part of some answers, which a reply quotes."""
+
+
+@dataclass(frozen=True)
 class CitedAnswers(RandomItems):
-    """Random answers with citations in many forms."""
+    """Random answers with citations in many forms, and a judge's reply to each."""
+
+    has_episodes: bool = True
 
     def _item(self, rng: random.Random) -> Item:
         documents = [str(rng.randint(1, 99_999)) for _ in range(8)]
         relevant = documents[: rng.randint(0, 6)]
         forms = rng.choices(_CITATIONS, k=rng.randint(0, 6))
         text = ". ".join(f"It is so {form.format(*rng.sample(documents, 2))}" for form in forms)
-        return Item(_key(text, relevant), {"answer": text, "relevant": relevant})
+        reply = rng.choice(_REPLIES).format(rng.choice(("yes", "yes", "YES", "no", "No")))
+        is_graded = rng.random() < 0.01
+        if is_graded:
+            text, reply = GRADED + text, f"extracted_final_answer: {GRADED}\n{reply}"
+        text = text or "I do not know."
+        case = case_of(
+            _question(documents, relevant), None, None, "{question}{response}{correct_answer}"
+        )
+        return Item(
+            _key(text, relevant, reply),
+            {"answer": text, "relevant": relevant, "reply": reply},
+            Trajectory(case, ({"submit": text},), ("a graded answer",) * is_graded),
+        )
+
+    def score(self, items: Sequence[Item], *, service: bool) -> Iterator[str]:
+        for item, evidence in zip(items, play_all(items, service=service), strict=True):
+            case = trajectory_of(item).case
+            ask = partial(_answer_as_judge, item.question["reply"])
+            score = score_evidence(case.task, case.gold, evidence, ask)
+            # The original's averages leave out answers without citations, for which it has 0.
+            values = [score.metrics[f"citation_{name}"] or 0.0 for name in ("precision", "recall")]
+            yield f"{success(score)}:{values[0]:.6f},{values[1]:.6f}"
+
+
+def _question(documents: Sequence[str], relevant: Sequence[str]) -> Question:
+    question, answer = (encrypt(text, PROJECT_CANARY) for text in ("Who?", "Ann"))
+    grades = dict.fromkeys(relevant, 1)
+    return Question("-".join(documents), PROJECT_CANARY, question, answer, grades)
+
+
+def _answer_as_judge(reply: str, question: JudgeQuestion) -> Opinion:
+    return Opinion(read_answer(reply, question, ""))
+
+
+class StatedConfidences(RandomItems):
+    """Random confidences of 100 to 450 answers. Two equal ones have no defined order."""
+
+    def _item(self, rng: random.Random) -> Item:
+        bias = rng.random()
+        stated = [
+            (confidence / 1000, rng.random() < bias * confidence / 1e5)
+            for confidence in rng.sample(range(100_000), rng.randint(100, 450))
+        ]
+        return Item(_key(stated), {"stated": stated})
 
     def score(self, items: Sequence[Item], *, service: bool) -> Iterator[str]:
         for item in items:
-            relevant = set(item.question["relevant"])
-            metrics: Any = published_citation_metrics(relevant, item.question["answer"])
-            # The original's averages leave out answers without citations, for which it has 0.
-            values = [value or 0.0 for value in metrics.values()]
-            yield f"{int(values[0] > 0)}:{values[0]:.6f},{values[1]:.6f}"
+            stated = sorted(
+                (percent / 100, float(right)) for percent, right in item.question["stated"]
+            )
+            error = binned_error(stated, BIN_SIZE, omitted=1)
+            assert error is not None
+            yield f"{int(error < 0.5)}:{error:.6f}"

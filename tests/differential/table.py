@@ -9,7 +9,7 @@ from fumehood.benchmarks.bfcl.source_values import LANGUAGES
 from fumehood.benchmarks.bfcl.tasks import MEMORY, MULTI_TURN, SINGLE_TURN
 from fumehood.benchmarks.bfcl.web_tasks import CATEGORIES as WEB_SEARCH
 from fumehood.core.score import Score
-from tests.differential.comparisons import Comparison, OfSuite
+from tests.differential.comparisons import Comparison, OfSuite, Reason, trajectory_of
 from tests.differential.marble import JudgeReplies, RootCauses
 from tests.differential.originals.questions import digits
 from tests.differential.sources import (
@@ -19,6 +19,7 @@ from tests.differential.sources import (
     OtherAnswers,
     Recorded,
     SourceTexts,
+    StatedConfidences,
     WerewolfGames,
 )
 
@@ -117,6 +118,8 @@ TAU2 = Comparison(
         _tau2("telecom", "telecom", 450, file="tasks_small.json", solo="yes"),
         _tau2("telecom_user", "telecom", 170, file="tasks_small.json", checkout=True),
         _tau2("mock", "mock", 400),
+        _tau2("airline", "airline", 100),
+        _tau2("banking", "banking_knowledge", 150, file="tasks", checkout=True),
     ),
 )
 DBBENCH = Comparison(
@@ -155,11 +158,24 @@ MARBLE = Comparison(
 )
 BROWSECOMP = Comparison(
     name="browsecomp",
-    original="the citation metrics of texttron/BrowseComp-Plus 97c637c",
+    original="the metrics of texttron/BrowseComp-Plus 97c637c",
     script="browsecomp.py",
     environment="browsecomp",
     needs=("BrowseComp-Plus",),
-    sources=(CitedAnswers("browsecomp-plus, citations", 2000),),
+    sources=(
+        CitedAnswers("browsecomp-plus, citations and a judge's reply", 2000),
+        StatedConfidences("browsecomp-plus, calibration error", 500),
+    ),
+    reasons=(
+        Reason(
+            "a quoted grade",
+            "An answer that contains a grade may be quoted before the judge's own grade. "
+            "`scripts_evaluation/evaluate_run.py`, lines 115 to 126, takes the first grade of the "
+            "reply, so that an agent can grade itself; here the last one counts.",
+            "Fumehood",
+            lambda item, here, there: "a graded answer" in trajectory_of(item).kinds,
+        ),
+    ),
 )
 THREATBENCH = Comparison(
     name="threatbench",

@@ -72,8 +72,8 @@ def _check(comparison: Comparison, source: Source, sample: int) -> None:
     )
     verdicts = [*source.score(items, service=False)]
     tally = Tally(comparison)
-    unexplained = [*compare(tally, source.name, items, verdicts, part.verdicts[:sample])]
-    assert not unexplained
+    differing = [*compare(tally, source.name, items, verdicts, part.verdicts[:sample])]
+    assert not tally.unexplained, differing
 
 
 @every_source

@@ -111,7 +111,7 @@ class Tally:
 def compare(
     tally: Tally, source: str, items: Sequence[Item], here: Sequence[str], there: Sequence[str]
 ) -> Iterator[str]:
-    """Add the verdicts on one source to a tally; yield the disagreements without a reason."""
+    """Add the verdicts on one source to a tally; yield a line for each disagreement."""
     for number, (item, local, original) in enumerate(zip(items, here, there, strict=True)):
         if not is_compared(local, original):
             tally.not_compared += 1
@@ -120,17 +120,17 @@ def compare(
         tally.passed += "0" not in original.split(":")[0]
         if local == original:
             continue
-        reason = reason_of(tally.comparison, item, local, original)
-        if reason is not None:
-            tally.reasons[reason] += 1
-            continue
         kinds = "" if item.trajectory is None else f" ({', '.join(item.trajectory.kinds)})"
         text = (
             f"{source}, trajectory {number}, task {item.question.get('task')}{kinds}: "
             f"{local} here, {original} in the original"
         )
-        tally.unexplained.append(text)
-        yield text
+        reason = reason_of(tally.comparison, item, local, original)
+        if reason is None:
+            tally.unexplained.append(text)
+        else:
+            tally.reasons[reason] += 1
+        yield f"{text}; {reason or 'no reason is known'}"
 
 
 def read_summary(comparison: Comparison) -> dict[str, Any]:
@@ -188,6 +188,8 @@ def _section(tally: Tally) -> str:
             for reason in tally.comparison.reasons
             if tally.reasons[reason.name]
         ]
+        command = f"python -m tests.differential --only {tally.comparison.name}"
+        lines += ["", f"`{command}` prints each of them."]
     return "\n".join([*lines, ""])
 
 

@@ -41,12 +41,18 @@ from tau2.evaluator.evaluator_communicate import CommunicateEvaluator  # noqa: E
 from tau2.evaluator.evaluator_env import EnvironmentEvaluator  # noqa: E402
 from tau2.registry import registry  # noqa: E402
 
+STEPS_MAX, ERRORS_MAX = 200, 10
+"""Source: ``config.DEFAULT_MAX_STEPS`` and ``DEFAULT_MAX_ERRORS``."""
 STOPS = ("###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###")
 
 
 @cache
 def _tasks(file: str) -> dict[str, Any]:
-    records = json.loads(Path(file).read_text())
+    if Path(file).is_dir():
+        files = sorted(Path(file).glob("task_*.json"))
+        records = [json.loads(each.read_text()) for each in files]
+    else:
+        records = json.loads(Path(file).read_text())
     return {record["id"]: Task.model_validate(record) for record in records}
 
 
@@ -55,7 +61,8 @@ def verdict_of(question: dict[str, Any]) -> str:
     task, solo = _tasks(question["file"])[question["task"]], question["solo"] == "yes"
     basis = set(task.evaluation_criteria.reward_basis)
     constructor = registry.get_env_constructor(question["domain"])
-    environment = constructor(solo_mode=solo)
+    options = _options(question["domain"], task)
+    environment = constructor(solo_mode=solo, **options)
     initial = task.initial_state
     history = (initial.message_history if initial else None) or []
     environment.set_state(
@@ -64,9 +71,11 @@ def verdict_of(question: dict[str, Any]) -> str:
         history,
     )
     messages, stopped = [*history], solo
+    steps = errors = 0
     for number, move in enumerate(question["moves"] if solo else _in_turns(question["moves"])):
         by_user = move.get("seat") == "user"
         kind, role = (UserMessage, "user") if by_user else (AssistantMessage, "assistant")
+        steps += 1 if "submit" in move else 2
         if "submit" in move:
             if not solo:
                 # In solo mode, text only ends the work.
@@ -79,9 +88,14 @@ def verdict_of(question: dict[str, Any]) -> str:
             id=str(number), name=move["tool_name"], arguments=move["args"], requestor=role
         )
         messages += [kind(role=role, tool_calls=[call]), environment.get_response(call)]
-    if not stopped:
+        errors += messages[-1].error
+        if errors >= ERRORS_MAX:
+            return "0"
+    if not stopped or steps >= STEPS_MAX:
         return "0"
-    reward = EnvironmentEvaluator.calculate_reward(constructor, task, messages, solo).reward
+    reward = EnvironmentEvaluator.calculate_reward(
+        constructor, task, messages, solo, options
+    ).reward
     if RewardType.COMMUNICATE in basis:
         reward *= CommunicateEvaluator.calculate_reward(task, messages).reward
     if RewardType.ACTION in basis:
@@ -89,6 +103,18 @@ def verdict_of(question: dict[str, Any]) -> str:
     if reward == 1 and RewardType.NL_ASSERTION in basis and task.evaluation_criteria.nl_assertions:
         return "ungraded"
     return digits(reward == 1)
+
+
+def _options(domain: str, task: Any) -> dict[str, Any]:
+    """Return the arguments of a domain's environment. Source: ``tau2.runner.build``.
+
+    Searching needs model clients, and changes no data.
+    """
+    if domain != "banking_knowledge":
+        return {}
+    calls = [each for each in task.evaluation_criteria.actions or () if each.arguments]
+    logged = {call.arguments.get("agent_tool_name") for call in calls}
+    return {"read_log_allowlist": logged - {None}, "retrieval_variant": "no_knowledge"}
 
 
 def _in_turns(moves: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
