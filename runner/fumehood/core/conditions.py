@@ -1,17 +1,19 @@
 """Conditions on one JSON value, addressed by paths.
 
 The success criteria of tasks and the preconditions of declared tools use them. A condition whose
-path does not exist does not hold.
+path does not exist does not hold, and neither does its negation, except for ``exists``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import eq
 
 from fumehood.core.json_values import Json, JsonObject
 
 Condition = Mapping[str, Json]
 """An operation ``op`` with its keys, in the format of criteria."""
+Check = Callable[[Condition, JsonObject], bool]
 
 
 def resolve(value: Json, path: Json | Sequence[str]) -> Json:
@@ -40,11 +42,34 @@ def resolve(value: Json, path: Json | Sequence[str]) -> Json:
 
 def holds(condition: Condition, state: JsonObject) -> bool:
     """Return whether a condition holds; False if the operation is unknown or the path missing."""
-    check = CONDITIONS.get(str(condition.get("op")))
+    return _decide(condition, state) is True
+
+
+def _decide(condition: Condition, state: JsonObject) -> bool | None:
+    """Return whether a condition holds; None if the operation is unknown or the path missing."""
+    op, inner = condition.get("op"), inner_conditions(condition)
+    if op == "not":
+        decided = [_decide(each, state) for each in inner]
+        return None if None in decided or not decided else True not in decided
+    if op == "any_of":
+        decided = [_decide(each, state) for each in inner]
+        return True if True in decided else None if None in decided else False
+    check = _ON_A_PATH.get(str(op))
     try:
-        return check is not None and check(condition, state)
+        return None if check is None else check(condition, state)
     except (AttributeError, KeyError, IndexError, TypeError, ValueError, OverflowError):
-        return False
+        return False if op == "exists" else None
+
+
+def are_equal(value: Json, other: Json) -> bool:
+    """Return whether JSON values are equal: 1 equals 1.0, but not true."""
+    if isinstance(value, dict) and isinstance(other, dict):
+        return value.keys() == other.keys() and all(
+            are_equal(inner, other[key]) for key, inner in value.items()
+        )
+    if isinstance(value, list) and isinstance(other, list):
+        return len(value) == len(other) and all(map(are_equal, value, other))
+    return isinstance(value, bool) == isinstance(other, bool) and value == other
 
 
 def inner_conditions(condition: Condition) -> tuple[Condition, ...]:
@@ -60,21 +85,33 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _equals(condition: Condition, state: JsonObject) -> bool:
-    return resolve(state, condition["path"]) == condition.get("value")
-
-
 def _exists(condition: Condition, state: JsonObject) -> bool:
     return resolve(state, condition["path"]) is not None
 
 
-def _in(condition: Condition, state: JsonObject) -> bool:
-    return condition.get("value") in resolve(state, condition["path"])  # type: ignore[operator]
+def _comparisons(equal: Callable[[Json, Json], bool]) -> dict[str, Check]:
+    """Return the operations of ToolMisuseBench with a rule of equality."""
 
+    def equals(condition: Condition, state: JsonObject) -> bool:
+        return equal(resolve(state, condition["path"]), condition.get("value"))
 
-def _map_value_equals(condition: Condition, state: JsonObject) -> bool:
-    entries = resolve(state, condition["path"])
-    return isinstance(entries, dict) and entries.get(condition["key"]) == condition.get("value")  # type: ignore[arg-type]
+    def is_in(condition: Condition, state: JsonObject) -> bool:
+        items, value = resolve(state, condition["path"]), condition.get("value")
+        if isinstance(items, list):
+            return any(equal(item, value) for item in items)
+        return value in items  # type: ignore[operator]
+
+    def map_value_equals(condition: Condition, state: JsonObject) -> bool:
+        entries = resolve(state, condition["path"])
+        key: Json = condition["key"]
+        return isinstance(entries, dict) and equal(entries.get(key), condition.get("value"))  # type: ignore[arg-type]
+
+    return {
+        "equals": equals,
+        "exists": _exists,
+        "in": is_in,
+        "map_value_equals": map_value_equals,
+    }
 
 
 def _at_least(condition: Condition, state: JsonObject) -> bool:
@@ -87,27 +124,14 @@ def _at_most(condition: Condition, state: JsonObject) -> bool:
     return is_number(value) and is_number(bound) and value <= bound  # type: ignore[operator]
 
 
-def _not(condition: Condition, state: JsonObject) -> bool:
-    return not any(holds(inner, state) for inner in inner_conditions(condition))
+PUBLISHED: Mapping[str, Check] = _comparisons(eq)
+"""Operations of ToolMisuseBench, where true equals 1. Source: docs/reference/toolmisuse.md,
+Criteria."""
 
-
-def _any_of(condition: Condition, state: JsonObject) -> bool:
-    return any(holds(inner, state) for inner in inner_conditions(condition))
-
-
-PUBLISHED: Mapping[str, Callable[[Condition, JsonObject], bool]] = {
-    "equals": _equals,
-    "exists": _exists,
-    "in": _in,
-    "map_value_equals": _map_value_equals,
-}
-"""Operations of ToolMisuseBench. Source: docs/reference/toolmisuse.md, Criteria."""
-
-CONDITIONS: Mapping[str, Callable[[Condition, JsonObject], bool]] = {
-    **PUBLISHED,
-    "any_of": _any_of,
+_ON_A_PATH: Mapping[str, Check] = {
+    **_comparisons(are_equal),
     "at_least": _at_least,
     "at_most": _at_most,
-    "not": _not,
 }
+CONDITIONS = frozenset({*_ON_A_PATH, "any_of", "not"})
 """All operations on a state."""

@@ -229,7 +229,7 @@ class Broker:
             raise
         finally:
             assert self._ledger is not None
-            actual = amounts(*spent, price)
+            actual = amounts(*spent, price, checked.answers)
             self._ledger.settle(Reservation(reserved), actual)
             overrun = actual[BudgetKind.MODEL_TOKENS] > reserved[BudgetKind.MODEL_TOKENS]
             self._order.report(checked.kind, answered=answered, overrun=overrun)
@@ -247,7 +247,8 @@ class Broker:
             raise ValueError("the budget of the episode does not allow another request")
         if price is None and ledger.limit(BudgetKind.MODEL_MICROUSD) is not None:
             raise ValueError(f"the budget limits the price, and {request.model} has no price")
-        reserved = amounts(*reserved_tokens(request.tokens_max, request.has_tools), price)
+        tokens = reserved_tokens(request.tokens_max, request.has_tools)
+        reserved = amounts(*tokens, price, request.answers)
         ledger.settle(Reservation({}), reserved)
         return reserved
 

@@ -55,8 +55,18 @@ def most_tokens(
     if not dialect.has_output:
         return size_bytes, 0
     limits = [limit for name in dialect.bounds if (limit := _positive(request, name))]
-    answers = [count for name in dialect.answers if (count := _positive(request, name))]
-    return size_bytes, max(limits, default=default) * max(answers, default=1)
+    return size_bytes, max(limits, default=default) * count_answers(request, dialect)
+
+
+def count_answers(request: Mapping[str, Any], dialect: Dialect) -> int:
+    """Return the number of responses that a request asks for.
+
+    Raises:
+        InvalidLimit: it is not an integer in range.
+    """
+    return max(
+        (count for name in dialect.answers if (count := _positive(request, name))), default=1
+    )
 
 
 def _positive(request: Mapping[str, Any], name: str) -> int | None:
@@ -79,10 +89,19 @@ def reserved_tokens(tokens_max: tuple[int, int], has_tools: bool) -> tuple[int, 
     return tokens_max[0] + has_tools * PROVIDER_PROMPT_TOKENS, tokens_max[1]
 
 
-def amounts(input_tokens: int, output_tokens: int, price: Price | None) -> Amounts:
-    """Return the units of each budget kind that a model request is charged to."""
+def amounts(
+    input_tokens: int, output_tokens: int, price: Price | None, answers: int = 1
+) -> Amounts:
+    """Return the units of each budget kind that a model request is charged to.
+
+    Args:
+        input_tokens: of the request.
+        output_tokens: of all responses.
+        price: of the model; None if it has none.
+        answers: responses that the request asks for. Each costs a model call.
+    """
     return {
-        BudgetKind.MODEL_CALLS: 1,
+        BudgetKind.MODEL_CALLS: answers,
         BudgetKind.MODEL_TOKENS: input_tokens + output_tokens,
         BudgetKind.MODEL_MICROUSD: price.microusd(input_tokens, output_tokens) if price else 0,
     }

@@ -234,7 +234,7 @@ class ModelEndpoint:
                 ModelRefusal.NO_PRICE, f"the budget limits the price, and {model} has no price"
             )
         tokens = reserved_tokens(model_request.tokens_max, model_request.has_tools)
-        to_reserve = amounts(*tokens, price)
+        to_reserve = amounts(*tokens, price, model_request.answers)
         reservation = await self._off_loop(lambda: self._budget.reserve(to_reserve))
         if reservation is None:
             return refuse(ModelRefusal.ENDED, "your work has ended")
@@ -384,7 +384,7 @@ class ModelEndpoint:
     async def _settle(
         self, call: _Admitted, status: int, reader: ResponseReader, *, spent: tuple[int, int]
     ) -> None:
-        actual = amounts(*spent, call.price)
+        actual = amounts(*spent, call.price, call.model_request.answers)
         event = ModelCalled(
             seat=self._budget.name,
             model=call.model_request.model,

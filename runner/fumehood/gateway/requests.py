@@ -22,7 +22,7 @@ from fumehood.core.json_values import Json, JsonObject, canonical_json
 from fumehood.core.trace import ModelExchange
 from fumehood.gateway.allowed_fields import BETA_HEADERS, beta_names, needs_of
 from fumehood.gateway.capabilities import Capability
-from fumehood.gateway.costs import InvalidLimit, most_tokens, text_length
+from fumehood.gateway.costs import InvalidLimit, count_answers, most_tokens, text_length
 from fumehood.gateway.dialects import (
     DIALECTS,
     RESPONSES_PATH,
@@ -163,6 +163,8 @@ class ModelRequest:
     """Largest possible numbers of tokens of the request and of its response."""
     text_characters: int
     """Characters of its text, without images and sounds."""
+    answers: int
+    """Responses that it asks for."""
     has_tools: bool
     """Whether the provider adds a prompt about tools."""
     is_bounded: bool
@@ -290,6 +292,7 @@ def check_request(
         size_bytes=len(body),
         tokens_max=tokens,
         text_characters=text_length(parsed),
+        answers=count_answers(parsed, dialect),
         has_tools=bool(parsed.get("tools") or parsed.get("functions")),
         is_bounded=not needed.fields and not needed.has_media,
         stream=canonical_json([parsed.get("stream"), parsed.get("stream_options")]),

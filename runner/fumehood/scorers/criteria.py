@@ -100,11 +100,15 @@ def _has_min_count(criterion: Criterion, calls: Sequence[AnsweredCall]) -> bool:
 
 
 def _tool_output_path_equals(criterion: Criterion, evidence: Evidence) -> bool:
-    for call in reversed(_successful_calls(criterion, evidence)):
-        exists, value = _find(call.output, criterion)
-        if exists:
-            return value == criterion.get("value")
-    return False
+    return latest_output(criterion, evidence) == [criterion.get("value")]
+
+
+def latest_output(criterion: Criterion, evidence: Evidence) -> list[Json]:
+    """Return the value at the path of the latest result that has it; empty if none has."""
+    outputs = (
+        _find(call.output, criterion) for call in reversed(_successful_calls(criterion, evidence))
+    )
+    return next(([value] for exists, value in outputs if exists), [])
 
 
 def _tool_output_path_exists(criterion: Criterion, evidence: Evidence) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from decimal import Context, Decimal
+from fractions import Fraction
 from functools import reduce
 from typing import Any
 
@@ -385,8 +386,20 @@ def _transfer(step: Step, rule: Mapping[str, Any]) -> None:
     target, target_key = step.place(step.steps(rule["target"]))
     if _number(source[source_key]) < amount:
         raise Rejected("insufficient", f"Only {source[source_key]} are available.")
-    source[source_key] = _calculated(_DECIMALS.subtract, [source[source_key], amount])
-    target[target_key] = _calculated(_DECIMALS.add, [target[target_key], amount])
+    moved = (
+        (source, source_key, _DECIMALS.subtract),
+        (target, target_key, _DECIMALS.add),
+    )
+    for container, key, calculate in moved:
+        before = container[key]
+        container[key] = _calculated(calculate, [before, amount])
+        # A float keeps about 16 digits, so that a small amount could be lost on one side.
+        if abs(_fraction(container[key]) - _fraction(before)) != _fraction(amount):
+            raise Rejected("invalid_value", f"{before} and {amount} have too many digits.")
+
+
+def _fraction(number: Json) -> Fraction:
+    return Fraction(str(number))
 
 
 def _append(step: Step, rule: Mapping[str, Any]) -> None:

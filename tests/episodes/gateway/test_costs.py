@@ -71,6 +71,15 @@ def test_a_budget_of_one_call_admits_one_of_fifty_concurrent_calls(
     assert [event["end"] for event in seat.episode.events if event["kind"] == "seat_ended"] == [end]
 
 
+@with_budget(model_calls=2)
+def test_a_request_for_several_answers_costs_a_call_for_each(seat: Asker, script: Script) -> None:
+    script.says(ScriptedReply(text="first"))
+    assert seat.ask(CHAT, {**chat(), "n": 1})[0] == 200
+    assert seat.left()["model_calls"] == 1
+    assert seat.ask(CHAT, {**chat(), "n": 100})[0] == 402
+    assert [call["spent"]["model_calls"] for call in seat.calls()] == [1]
+
+
 @with_budget(model_tokens=2_000)
 @pytest.mark.parametrize("usage", [None, (0, 0), (1, 0)])
 def test_missing_or_impossible_usage_is_charged_as_reserved(

@@ -40,6 +40,22 @@ def test_without_json_the_output_is_a_table(tmp_path: Path) -> None:
     assert "retrieval 10" in _run("info", "sample").stdout
 
 
+def test_an_unsolvable_task_needs_a_call_or_the_reason_why_not(tmp_path: Path) -> None:
+    task = {
+        **{"format": "fumehood.task/1", "task_id": "no", "world": "crud", "solvable": False},
+        **{"instruction": "Close the closed account.", "initial_state": {"accounts": {}}},
+        **{"budget": {"steps": 3, "calls": 3, "retries": 1}, "criteria": [{"op": "unchanged"}]},
+        "oracle": [{"give_up": "it is closed"}],
+    }
+    path = tmp_path / "no.jsonl"
+    path.write_text(json.dumps(task), encoding="utf-8")
+    with pytest.raises(InputError, match="giving up without any call solves it"):
+        _run("validate", str(path))
+    reason = {"tags": {"why_no_look": "the instruction contradicts itself"}}
+    path.write_text(json.dumps({**task, **reason}), encoding="utf-8")
+    assert json.loads(_run("validate", str(path), "--json").stdout)["tasks"] == 1
+
+
 def test_tasks_that_need_a_judge_are_valid_and_marked(tmp_path: Path) -> None:
     task = {
         **{

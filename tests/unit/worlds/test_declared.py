@@ -88,6 +88,15 @@ def test_a_call_that_fails_in_a_later_rule_changes_nothing() -> None:
     assert (declared.state["log"], declared.revision) == ([], 0)
 
 
+@pytest.mark.parametrize("amount", [1e-30, 0.1, 1.5])
+def test_a_transfer_neither_makes_nor_loses_an_amount(amount: float) -> None:
+    accounts = {"a": {"balance": 2**60}, "b": {"balance": 0.5}}
+    move = {"source": "accounts.a.balance", "target": "accounts.b.balance", "amount": "$amount"}
+    declared = world(tool("pay", [{"op": "transfer", **move}], amount="number"), accounts=accounts)
+    assert call(declared, "pay", amount=amount) == "invalid_value"
+    assert declared.state["accounts"] == accounts
+
+
 def test_an_argument_is_one_step_of_a_path() -> None:
     assert call(world(), "read", id="a1.balance") == "not_found"
     assert call(world(), "read", id="a.2")["result"]["owner"] == "Bo"

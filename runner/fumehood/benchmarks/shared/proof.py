@@ -34,6 +34,10 @@ class Undecided(Unproven):
     """A task whose success only a judge can decide."""
 
 
+NO_LOOK = "why_no_look"
+"""Tag of a task that an agent may give up without a call, such as a contradictory one: why."""
+
+
 def noop_moves(task: Task) -> tuple[Move, ...]:
     """Return the moves of a no-op agent: an empty answer, and the scripts of counterparts."""
     scripted = [seat for seat in task.scripts if task.counterparts.get(seat) == SCRIPT]
@@ -86,14 +90,20 @@ def is_solvable(case: Case, score_episode: ScoreEpisode) -> bool | None:
 
 
 def prove_not_free(case: Case, score_episode: ScoreEpisode) -> None:
-    """Play a no-op agent and score it.
+    """Play a no-op agent, and one that gives up at once, and score them.
 
     Raises:
-        Unproven: the no-op agent succeeds.
+        Unproven: one of them succeeds, and no tag states why giving up at once is right.
     """
-    evidence = play_in_memory(case.task, noop_moves(case.task))
-    if score_episode(case.task, case.gold, evidence).success is True:
-        raise Unproven(case.task.task_id, "a no-op agent solves it")
+    answer, *others = noop_moves(case.task)
+    mistakes: list[tuple[Move, str]] = [(answer, "a no-op agent solves it")]
+    if NO_LOOK not in case.task.tags:
+        mistake = f"require one with tried_any, or state the reason in the tag {NO_LOOK}"
+        mistakes.append(({"give_up": ""}, f"giving up without any call solves it; {mistake}"))
+    for move, mistake in mistakes:
+        evidence = play_in_memory(case.task, (move, *others))
+        if score_episode(case.task, case.gold, evidence).success is True:
+            raise Unproven(case.task.task_id, mistake)
 
 
 def _reason(check: str, gold: Gold, evidence: Evidence) -> str:
