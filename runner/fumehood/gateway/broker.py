@@ -103,17 +103,21 @@ class Broker:
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._parses = asyncio.Lock()
         self._ledger: Ledger | None = None
-        self._order = RequestOrder()
+        self._order: RequestOrder | None = None
         self._open_bytes = 0
         self._can_read = asyncio.Event()
         self._refused = 0
 
-    def limit(self, budget: Budget) -> None:
+    def limit(self, budget: Budget, seats: int = 1) -> None:
         """Send requests from now on, within the budget of all seats of the episode together.
 
-        The process has the budget of each seat. This one holds if an agent took the process over.
+        The process has the budget of each seat, and orders its requests. This budget holds if an
+        agent took the process over. The order does too, if there is one seat: with several, one
+        could hold up the requests of the others.
         """
         self._ledger = Ledger(budget)
+        has_cost = any(budget[kind] is not None for kind in COST_KINDS)
+        self._order = RequestOrder() if has_cost and seats == 1 else None
 
     async def serve(self, connection: socket.socket) -> None:
         """Answer requests until the process closes the connection or sends a malformed message."""
@@ -201,8 +205,7 @@ class Broker:
             tokens=len(body) // BYTES_PER_TOKEN + checked.tokens_max[1],
         )
         async with AsyncExitStack() as stack:
-            if self._ledger is not None and any(map(self._ledger.limit, COST_KINDS)):
-                # As the process orders those of each seat, in case it was taken over.
+            if self._order is not None:
                 entering = self._order.enter(checked.kind, is_bounded=checked.is_bounded)
                 await stack.enter_async_context(entering)
             await self._forward(message.number, request, checked)
@@ -232,7 +235,8 @@ class Broker:
             actual = amounts(*spent, price, checked.answers)
             self._ledger.settle(Reservation(reserved), actual)
             overrun = actual[BudgetKind.MODEL_TOKENS] > reserved[BudgetKind.MODEL_TOKENS]
-            self._order.report(checked.kind, answered=answered, overrun=overrun)
+            if self._order is not None:
+                self._order.report(checked.kind, answered=answered, overrun=overrun)
 
     async def _checked(self, path: str, body: bytes, headers: Mapping[str, str]) -> ModelRequest:
         if len(body) <= SMALL_BODY_BYTES:

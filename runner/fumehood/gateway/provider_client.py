@@ -249,7 +249,11 @@ class ProviderClient:
             RequestFailed: the provider does not answer this request.
         """
         async with self._rested:
-            await self._rested.wait_for(lambda: request.episode not in self._checked_alone)
+            if request.episode in self._checked_alone:
+                arrived_ms = _now_ms()
+                await self._rested.wait_for(lambda: request.episode not in self._checked_alone)
+                # Another seat may have caused the check.
+                waits.queued(arrived_ms, _now_ms())
             self._active[request.episode] += 1
             self._begun[request.episode] += 1
         is_over = False

@@ -82,7 +82,7 @@ class ModelEvidence(Protocol):
 class ModelConnection(ModelEvidence, Protocol):
     """Sends the model requests of one process."""
 
-    def limit(self, budget: Budget) -> None:
+    def limit(self, budget: Budget, seats: int = 1) -> None:
         """Permit the model requests of an episode, within the budget of all its seats."""
         ...
 
@@ -93,7 +93,7 @@ class NoModels:
     waited_ms = 0
     has_provider_failed = False
 
-    def limit(self, budget: Budget) -> None:
+    def limit(self, budget: Budget, seats: int = 1) -> None:
         """Do nothing."""
 
 
@@ -186,7 +186,7 @@ class EpisodeProcesses:
         opening = opening_to_bytes(spec, exchanges)
         access = Access(folder=True, readable=readable_paths(spec.data_source))
         child, models = self._take(access)
-        models.limit(model_budget(spec))
+        models.limit(model_budget(spec), len(spec.seats))
         try:
             return ForkedEpisode(
                 spec,
