@@ -98,6 +98,7 @@ EXPECTED = (
     Expected("marble:coding:{originals}/MARBLE:mode=chain", oracle=100, noop=0, judged=RATED),
     Expected("taubench:airline:{data}/tau-bench", oracle=50, noop=19),
     Expected("taubench:retail:{data}/tau-bench", oracle=115, noop=7),
+    Expected("toolsandbox:base:{data}/ToolSandbox", oracle=91, noop=16),
     Expected("tau2:telecom", oracle=114, noop=0),
     Expected("tau2:telecom:{data}/tau2/telecom", oracle=20, noop=0),
     Expected("tau2:telecom_user", oracle=114, noop=0),

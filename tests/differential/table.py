@@ -184,6 +184,22 @@ THREATBENCH = Comparison(
     environment="threatbench",
     sources=(Attacked("threatbench", 1200, verdict=_dojo_verdict),),
 )
+
+
+def _similarity(score: Score) -> str:
+    return f"{digits(score.success)}:{score.metrics['similarity']:.6f}"
+
+
+TOOLSANDBOX = Comparison(
+    name="toolsandbox",
+    original="apple/ToolSandbox 165848b",
+    script="toolsandbox.py",
+    environment="toolsandbox",
+    needs=("ToolSandbox",),
+    sources=(
+        OfSuite("toolsandbox:{originals}/ToolSandbox", 1000, verdict=_similarity, elsewhere=True),
+    ),
+)
 COMPARISONS = (
     BFCL,
     AGENTDOJO,
@@ -195,4 +211,5 @@ COMPARISONS = (
     MARBLE,
     BROWSECOMP,
     THREATBENCH,
+    TOOLSANDBOX,
 )

@@ -23,6 +23,7 @@ SAMPLE = 8
 LARGER_SAMPLE = 40
 WITHOUT = {
     "taubench": "it takes an hour",
+    "toolsandbox": "it takes an hour",
 }
 """Comparisons without stored verdicts → the reason. `make differential` runs them."""
 STORED = [comparison for comparison in COMPARISONS if comparison.name not in WITHOUT]

@@ -67,6 +67,7 @@ BENCHMARKS: Registry[Callable[[], Benchmark]] = Registry(
         "taubench": "fumehood.benchmarks.taubench.tasks:TauBench",
         "threatbench": "fumehood.benchmarks.threatbench.tasks:ThreatBench",
         "toolmisuse": "fumehood.benchmarks.toolmisuse.tasks:ToolMisuseBench",
+        "toolsandbox": "fumehood.benchmarks.toolsandbox.tasks:ToolSandbox",
     },
 )
 

@@ -84,6 +84,7 @@ SCORERS: Registry[Callable[[], Scorer]] = Registry(
         "taubench": "fumehood.benchmarks.taubench.scorer:TauBench",
         "threatbench": "fumehood.benchmarks.threatbench.scorer:ThreatBench",
         "toolmisuse": "fumehood.benchmarks.toolmisuse.scorer:ToolMisuseScorer",
+        "toolsandbox": "fumehood.benchmarks.toolsandbox.scorer:ToolSandbox",
     },
 )
 

@@ -28,11 +28,13 @@ CHECKERS = {
     "safetybench": "fumehood.benchmarks.safetybench.checker",
     "tau2": "fumehood.benchmarks.tau2.checker",
     "taubench": "fumehood.benchmarks.taubench.checker",
+    "toolsandbox": "fumehood.benchmarks.toolsandbox.checker",
 }
 """Name → module with ``load()``, which imports all dependencies, and ``check(question)``.
 
 An optional ``prepare(question)`` runs before the fork, so that later questions can use its
-result."""
+result. With an optional ``STARTS_THREADS``, ``check`` may start threads, but no processes, if the
+filter of system calls is available."""
 
 CPU_S_MAX = 20
 """Limit per question."""
@@ -66,7 +68,9 @@ def main(name: str) -> None:
     for imported in _IMPORTED_LATE:
         import_module(imported)
     reads_files = hasattr(module, "prepare")
-    confine_child = _child_confinement(reads_files=reads_files)
+    confine_child = _child_confinement(
+        reads_files=reads_files, starts_threads=getattr(module, "STARTS_THREADS", False)
+    )
     _confine(reads_files=reads_files)
     replies.write(_line({"ready": True}))
     for number, line in enumerate(sys.stdin.buffer):
@@ -117,7 +121,6 @@ def _reply(
         os.closerange(3, writing)
         os.closerange(writing + 1, OPEN_FILES_MAX)
         resource.setrlimit(resource.RLIMIT_CPU, (CPU_S_MAX, CPU_S_MAX))
-        resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
         reply = _line(check(question))
     except BaseException as error:
         reply = _failed(error)
@@ -155,7 +158,7 @@ def _line(reply: dict[str, Any]) -> bytes:
     return json.dumps(reply).encode("ascii") + b"\n"
 
 
-def _child_confinement(*, reads_files: bool) -> Callable[[], None]:
+def _child_confinement(*, reads_files: bool, starts_threads: bool) -> Callable[[], None]:
     """Return what each child does before it runs a check.
 
     Its parent and all other checkers have the same user. It must reach neither them nor the
@@ -173,6 +176,8 @@ def _child_confinement(*, reads_files: bool) -> Callable[[], None]:
             os.dup2(null, stream)
         # A checkout reads its data again.
         restrict_files(("/",) if reads_files else python_paths(), ())
+        if not starts_threads or program is None:
+            resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
         if program is not None:
             install_filter(program)
 

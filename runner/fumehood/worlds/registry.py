@@ -45,6 +45,7 @@ WORLDS: Registry[WorldFactory] = Registry(
         "tau2_company": "fumehood.benchmarks.tau2.world:Tau2Company",
         "tau2_mock": "fumehood.benchmarks.tau2.world_mock:Tau2Mock",
         "tau2_telecom": "fumehood.benchmarks.tau2.world_telecom:Tau2Telecom",
+        "toolsandbox": "fumehood.benchmarks.toolsandbox.world:ToolSandbox",
         "werewolf": "fumehood.benchmarks.marble.world_werewolf:Werewolf",
     },
 )
