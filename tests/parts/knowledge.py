@@ -157,9 +157,15 @@ def answer(query: str, graph: list[Triple] | None = None) -> list[Row]:
     return _select(rest.split(), triples() if graph is None else graph)
 
 
+QUERY_BYTES_MAX = 8192
+"""The endpoint closes the connection of a larger query."""
+
+
 class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"])).decode("ascii")
+        if len(body) > QUERY_BYTES_MAX:
+            return
         if self.path != "/sparql":
             self.send_error(404)
             return

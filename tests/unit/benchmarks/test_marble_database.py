@@ -127,6 +127,17 @@ def test_the_server_ends_and_its_folder_is_removed_with_the_attempt() -> None:
     assert not process.folder.exists()
 
 
+@pytest.mark.slow
+def test_sessions_that_do_not_end_are_failed_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgresql, "READ_TIMEOUT_S", 1.0)
+    world = database()
+    # A server interrupts a calculation only between two rows.
+    terms = " + ".join(["length((x * x)::text)"] * 900)
+    endless = f"SELECT {terms} FROM (SELECT repeat('9', 65000)::numeric x OFFSET 0) numbers"
+    for _ in range(8):
+        assert complaint(world, endless)
+
+
 def test_statements_that_create_no_database_fail_in_one_line() -> None:
     world = database(init_sql="CREATE TABLE;\nnonsense")
     with pytest.raises(InfraError, match="the database cannot be created: ERROR: syntax error"):

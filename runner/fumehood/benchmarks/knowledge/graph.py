@@ -21,6 +21,8 @@ from fumehood.core.errors import InfraError, SpecError
 NAMESPACE = "http://rdf.freebase.com/ns/"
 ONTOLOGY = Path("src", "server", "tasks", "knowledgegraph", "ontology")
 """Folder of a checkout with the names of relations and attributes."""
+CHECK = "SELECT ?x WHERE { ?x ?y ?z . } LIMIT 1"
+"""A query that no agent influences; it shows whether the endpoint works."""
 TIMEOUT_S = 60.0
 RESPONSE_BYTES_MAX = 32 << 20
 Program = list[Any]
@@ -152,9 +154,17 @@ class Endpoint:
         """Return the sorted values of the query's one variable, as the original writes them.
 
         Raises:
-            QueryFailed: the endpoint rejects the query, or its answer is too large or late.
+            QueryFailed: the endpoint answers other queries only, or too much or too late.
             InfraError: there is no SPARQL endpoint at this address.
         """
+        try:
+            return self._values(query)
+        except InfraError:
+            # An agent can make a query so large that the endpoint closes the connection.
+            self._values(CHECK)
+            raise QueryFailed("The endpoint does not answer this query.") from None
+
+    def _values(self, query: str) -> list[str]:
         text = f"PREFIX ns: <{NAMESPACE}> {query}"
         request = Request(
             self.url,

@@ -318,16 +318,19 @@ class PostgreSqlServer:
             StatementFailed: the server rejects it, or it takes too long.
             InfraError: the server has ended.
         """
-        if self._agent is None:
-            self._agent = Connection(self._path, AGENT, DATABASE, READ_TIMEOUT_S)
         try:
+            if self._agent is None:
+                self._agent = Connection(self._path, AGENT, DATABASE, READ_TIMEOUT_S)
             return self._agent.query(statement)
         except InfraError as error:
-            self._agent.close()
-            self._agent = None
+            if self._agent is not None:
+                self._agent.close()
+                self._agent = None
             if not self.process.alive:
                 raise
-            with closing(self._admin()) as admin:
+            # Sessions in a long calculation do not end, and reach the limit of their number. A
+            # server that recovers from the crash of a session refuses new ones.
+            with suppress(InfraError, StatementFailed), closing(self._admin()) as admin:
                 admin.run(
                     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
                     f"WHERE usename = '{AGENT}'"
