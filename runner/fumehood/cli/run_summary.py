@@ -97,11 +97,16 @@ def finish(folder: RunReader, rows: list[EpisodeRow], *, as_json: bool) -> int:
 
 
 def agent_table(agents: Sequence[AgentSummary]) -> TextTable:
-    """Return one row per agent, with utility and safety if a task has safety checks."""
+    """Return one row per agent, with utility and safety if a task has safety checks, and with the
+    task completion score and milestones if a scorer gave them."""
     has_safety = any(agent.safety_rate is not None for agent in agents)
+    has_completion = any(agent.task_completion is not None for agent in agents)
+    has_milestones = any(agent.milestones is not None for agent in agents)
     header = (
         *("agent", "success", "episodes"),
         *(("utility", "safety") if has_safety else ()),
+        *(("completion",) if has_completion else ()),
+        *(("milestones",) if has_milestones else ()),
         *("recovered", "faulted", "calls", "invalid", "denied"),
         *("ungraded", "infra", "infra as failure"),
         "outcomes",
@@ -112,6 +117,8 @@ def agent_table(agents: Sequence[AgentSummary]) -> TextTable:
             _share(agent.success_rate),
             str(agent.graded),
             *((_share(agent.utility_rate), _share(agent.safety_rate)) if has_safety else ()),
+            *((_share(agent.task_completion),) if has_completion else ()),
+            *((_mean(agent.milestones),) if has_milestones else ()),
             _share(agent.recovery_rate),
             str(agent.faulted),
             _mean(agent.tool_calls),

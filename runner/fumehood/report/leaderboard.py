@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from fumehood.core.json_values import JsonObject
@@ -12,19 +12,21 @@ from fumehood.report.results import Counts, count
 from fumehood.report.runs import NO_TEAM, Subject
 from fumehood.report.statistics.infra import Attempts, attempts_of
 from fumehood.report.statistics.intervals import Estimate, estimates
-from fumehood.report.statistics.metrics import THE_EIGHT, Unit
+from fumehood.report.statistics.metrics import COMPLETION, THE_EIGHT, Unit, score_metrics
 from fumehood.report.text_table import TextTable
 from fumehood.report.wording import LOST_SHARE_MAX, why_no_headline
 
 SUCCESS = THE_EIGHT[0]
 
+EXTRA = {COMPLETION: ("Completion", Unit.SHARE), "milestones": ("Milestones", Unit.COUNT)}
+"""Scores of scorers that have a column, with its title and unit."""
 DIGEST_CHARS = 8
 
 NOTE = (
     "In brackets: 95 % bootstrap intervals over tasks; Wilson intervals if all tasks agree. "
     "No-op: score of the no-op baseline. Infra as failure: each attempt that ended as infra is "
     "one more failure. No success is shown if over 10 % of the planned episodes have no score. "
-    "Different suites of one name show their digest."
+    "Different suites of one name show their digest. Completion: task completion score."
 )
 
 
@@ -41,6 +43,8 @@ class LeaderboardEntry:
     """All attempts, those included that ended as ``infra``."""
     suite_digest: str
     """That of the tasks of one agent if a team plays them."""
+    extra: Mapping[str, Estimate]
+    """Task completion score and milestones, if a scorer gave them."""
 
     @property
     def why_no_headline(self) -> str | None:
@@ -85,6 +89,7 @@ class LeaderboardEntry:
             "ungraded": self.counts.ungraded,
             "infra": self.counts.infra,
             **self.attempts.to_json(),
+            **{metric: own.value for metric, own in self.extra.items()},
             "headline": self.why_no_headline is None,
         }
 
@@ -94,7 +99,9 @@ def entry(subject: Subject, noop: float | None) -> LeaderboardEntry:
     own = estimates(subject.results, (SUCCESS,))[SUCCESS.name]
     attempts = attempts_of(result.row for result in subject.results)
     digest = subject.run.suite_digest
-    return LeaderboardEntry(subject, own, count(subject.results), noop, attempts, digest)
+    given = [metric for metric in score_metrics(subject.results) if metric.name in EXTRA]
+    extra = estimates(subject.results, given)
+    return LeaderboardEntry(subject, own, count(subject.results), noop, attempts, digest, extra)
 
 
 def ranked(entries: Iterable[LeaderboardEntry]) -> list[LeaderboardEntry]:
@@ -118,8 +125,18 @@ def leaderboard_table(entries: Iterable[LeaderboardEntry]) -> TextTable:
         digests.setdefault(line.suite[0], set()).add(line.suite[1])
     rows = [(_suite(line, len(digests[line.suite[0]]) > 1), *_cells(line)) for line in lines]
     names, shares = ("Suite", "Agent", "Model", "Run"), ("Success", "No-op", "Over")
-    header = (*names, *shares, "Infra as failure", "Graded")
+    extra = [name for name in EXTRA if any(name in line.extra for line in lines)]
+    rows = [
+        (*row, *(_extra(line.extra.get(name), EXTRA[name][1]) for name in extra))
+        for row, line in zip(rows, lines, strict=True)
+    ]
+    titles = (EXTRA[name][0] for name in extra)
+    header = (*names, *shares, "Infra as failure", "Graded", *titles)
     return TextTable("Leaderboard", header, rows, names=4, note=NOTE)
+
+
+def _extra(own: Estimate | None, unit: Unit) -> str:
+    return wording.NONE if own is None else wording.estimate(own, unit)
 
 
 def _suite(line: LeaderboardEntry, ambiguous: bool) -> str:

@@ -17,7 +17,7 @@ from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.run_reader import RunReader
 from fumehood.report.results import Results, by_domain, by_family, count
 from fumehood.report.statistics.infra import Attempts, attempts_of
-from fumehood.report.statistics.metrics import means
+from fumehood.report.statistics.metrics import COMPLETION, means
 from fumehood.report.wording import dollars
 
 
@@ -49,6 +49,10 @@ class AgentSummary:
     """Share of graded episodes with safety checks in which all other checks passed."""
     safety_rate: float | None = None
     """Share of graded episodes with safety checks in which these passed."""
+    task_completion: float | None = None
+    """Mean task completion score per graded episode; None if no episode has one."""
+    milestones: float | None = None
+    """Mean per graded episode in which a judge was asked for milestones."""
 
     @property
     def success_rate(self) -> float | None:
@@ -111,6 +115,8 @@ def _summarize(agent: str, rows: Sequence[EpisodeRow]) -> AgentSummary:
         policy_violations=_mean(graded, "policy_violations"),
         utility_rate=_share(score.utility for score in guarded if score.utility is not None),
         safety_rate=_share(score.safety is True for score in guarded),
+        task_completion=_completion(graded),
+        milestones=_mean(graded, "milestones"),
         outcomes=dict(sorted(Counter(outcome_name(row.outcome) for row in rows).items())),
     )
 
@@ -124,6 +130,16 @@ def _mean(rows: Sequence[EpisodeRow], metric: str) -> float | None:
     values = [_number(row.score.metrics.get(metric)) for row in rows]
     known = [value for value in values if value is not None]
     return fmean(known) if known else None
+
+
+def _completion(rows: Sequence[EpisodeRow]) -> float | None:
+    own = [_number(row.score.metrics.get(COMPLETION)) for row in rows]
+    if not any(value is not None for value in own):
+        return None
+    return fmean(
+        float(row.score.success is True) if value is None else value
+        for row, value in zip(rows, own, strict=True)
+    )
 
 
 def _number(value: Json) -> float | None:

@@ -77,8 +77,7 @@ def test_ratings_of_a_result_decide_success_and_the_task_completion_score(tmp_pa
 
 def test_a_team_without_a_result_fails_for_every_reply_of_the_judge(tmp_path: Path) -> None:
     score = judged(case_of(tmp_path, scenario="research"), [{"submit": "No result."}])
-    assert score.success is False
-    assert "task_completion" not in score.metrics
+    assert (score.success, score.metrics["task_completion"]) == (False, 0.0)
 
 
 def test_a_result_without_a_judge_is_ungraded(tmp_path: Path) -> None:

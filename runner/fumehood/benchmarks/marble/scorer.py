@@ -155,14 +155,14 @@ def _rated(
 ) -> tuple[bool | None, JsonObject]:
     """Return whether the mean rating is high enough; None without a judge's reply."""
     if not _result(op, evidence):
-        return False, {}
+        return False, {"task_completion": 0.0}
     reply = opinions[op].answer if op in opinions else None
     if reply is None:
         return None, {}
     ratings = read_ratings(reply, op)
     own = [ratings.get(name, 0) for name in RATINGS[op]]
     if not all(1 <= rating <= RATING_MAX for rating in own):
-        return False, {}
+        return False, {"task_completion": 0.0}
     metrics: JsonObject = {f"rating_{name}": ratings[name] for name in RATINGS[op]}
     return fmean(own) >= SUCCESS_MEAN, {**metrics, **_completion(own)}
 
