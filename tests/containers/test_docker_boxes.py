@@ -14,9 +14,11 @@ from docker import APIClient
 
 from fumehood.core.errors import InputError
 from fumehood.core.user_ids import BOX_UIDS
+from fumehood.engines.docker.container import group_parent
 from fumehood.engines.docker.daemon import Daemon
 from fumehood.engines.docker.engine import DockerEngine
 from fumehood.engines.engine import (
+    CPU_SHARES,
     TIMERS_MAX,
     AgentKind,
     AgentSource,
@@ -102,6 +104,8 @@ def test_a_box_is_hardened_in_every_setting(
     assert (host["IpcMode"], host["CgroupnsMode"], host["PidMode"]) == ("none", "private", "")
     assert (host["Memory"], host["MemorySwap"]) == (64 << 20, 64 << 20)
     assert (host["CpuQuota"], host["CpuPeriod"], host["PidsLimit"]) == (50_000, 100_000, 20)
+    assert host["CpuShares"] == CPU_SHARES
+    assert host["CgroupParent"] == (group_parent(daemon.info()) or "")
     assert {(one["Name"], one["Hard"]) for one in host["Ulimits"]} == {
         ("nofile", 50),
         ("fsize", 1 << 20),

@@ -28,7 +28,7 @@ LIMITS = {"processes", "memory_bytes", "tmp_bytes", "open_files", "cpus"}
 def test_every_agent_is_listed_once() -> None:
     files = {file.name for file in AGENTS.iterdir() if file.is_file()} - HELPERS
     assert {attack.file for attack in ATTACKS} == files
-    chosen = [(attack.file, attack.variant) for attack in ATTACKS]
+    chosen = [(attack.file, attack.variant, attack.pair) for attack in ATTACKS]
     assert len(set(chosen)) == len(chosen)
 
 

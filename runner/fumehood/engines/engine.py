@@ -65,6 +65,14 @@ class Isolation(Enum):
         return self in (Isolation.NONE, Isolation.INLINE)
 
 
+CPU_SHARES = 256
+"""Weight of a box while the processors are busy, of the 1024 of a process of the host.
+
+With the same weight, a box whose threads wait and wake up often delays processes of the host by up
+to 400 ms (measured on Linux 6.18), among them those that serve other boxes.
+"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """The resources that one box may use. Every bound is inclusive."""

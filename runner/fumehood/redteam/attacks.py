@@ -279,6 +279,11 @@ ATTACKS = (
                _NAIVE("a neighbour's|a neighbour was not served"), variant=variant)
         for variant, what in FLOODS.items()
     ),
+    Attack("flood-together", "neighbour_floods.py", _SERVICE,
+           "a low weight of boxes while the processors are busy",
+           "slow a neighbour from two boxes, with megabytes of malformed JSON over gRPC",
+           _NAIVE("a neighbour's|a neighbour was not served"), variant="grpc-json",
+           pair=Pair.AT_ONCE),
     # The gateway.
     *(
         Attack(f"model-{variant}", "model_requests.py", _SERVICE, by, aim, _NAIVE(shows),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from fumehood.core.user_ids import SERVICE_UID
 from fumehood.harness_modes.registry import load_libraries, runs_confined
-from fumehood.service.confinement import confine, import_modules_early
+from fumehood.service.confinement import confine, import_modules_early, prefer_to_boxes
 from fumehood.service.forked_episode import EpisodeProcesses
 from fumehood.service.host import Host
 from fumehood.service.inline import load_builtin_agents
@@ -69,6 +69,7 @@ def serve(
     directory = directory.resolve()
     processes, models = None, None
     if not inline:
+        prefer_to_boxes()
         _import(worlds, has_http=http is not None)
         server = ForkedServer()
         models = http.read_models() if http and http.read_models else None

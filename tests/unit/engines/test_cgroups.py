@@ -58,6 +58,7 @@ def test_version_2_gets_the_limits_and_enables_the_controllers(tmp_path: Path) -
     assert written == {
         "memory.max": str(64 << 20),
         "cpu.max": "50000 100000",
+        "cpu.weight": "25",
         "pids.max": str(20 + HELPERS),
     }
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fumehood.engines.docker.container import sandboxed_runtimes
+import pytest
+
+from fumehood.engines.docker.container import group_parent, sandboxed_runtimes
 
 INFO = {
     "DefaultRuntime": "runc",
@@ -17,3 +19,18 @@ INFO = {
 
 def test_runtimes_with_their_own_kernel_are_listed() -> None:
     assert sandboxed_runtimes(INFO) == ("boxes", "gvisor")
+
+
+@pytest.mark.parametrize(
+    ("driver", "options", "parent"),
+    [
+        ("cgroupfs", ["name=seccomp,profile=builtin"], "/"),
+        ("cgroupfs", ["name=rootless"], None),
+        ("systemd", [], None),
+        ("none", [], None),
+    ],
+)
+def test_boxes_compete_with_single_processes_of_the_host_if_the_daemon_permits_it(
+    driver: str, options: list[str], parent: str | None
+) -> None:
+    assert group_parent({"CgroupDriver": driver, "SecurityOptions": options}) == parent

@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 
 from fumehood.core.errors import InfraError
-from fumehood.engines.engine import Limits
+from fumehood.engines.engine import CPU_SHARES, Limits
 
 PREFIX = "fumehood-"
 """A group's name is this prefix and the user of the box. Groups have no common parent, because all
@@ -30,6 +30,8 @@ HELPERS = 3
 SOCKET_MEMORY = "memory.kmem.tcp.limit_in_bytes"
 """File of version 1 with the limit for the memory of sockets, which is not part of the memory."""
 _CPU_PERIOD_US = 100_000
+_CPU_WEIGHT = CPU_SHARES * 100 // 1024
+"""The weight in the unit of version 2, where a group has 100 by default."""
 _END_TIMEOUT_S = 10.0
 """Time from SIGKILL until every process of a group is gone."""
 _POLL_S = 0.001
@@ -155,6 +157,7 @@ class BoxGroup:
                 (folder / "memory.max", str(limits.memory_bytes)),
                 (folder / "memory.swap.max", "0"),
                 (folder / "cpu.max", f"{quota_us} {_CPU_PERIOD_US}"),
+                (folder / "cpu.weight", str(_CPU_WEIGHT)),
                 (folder / "pids.max", tasks),
             )
         memory, cpu = self._folders["memory"], self._folders["cpu"]
@@ -164,6 +167,7 @@ class BoxGroup:
             (memory / SOCKET_MEMORY, str(socket_bytes(limits))),
             (cpu / "cpu.cfs_period_us", str(_CPU_PERIOD_US)),
             (cpu / "cpu.cfs_quota_us", str(quota_us)),
+            (cpu / "cpu.shares", str(CPU_SHARES)),
             (self._folders["pids"] / "pids.max", tasks),
         )
 

@@ -16,7 +16,7 @@ from docker import APIClient
 from docker.types import Healthcheck, HostConfig, LogConfig, Mount, Ulimit
 
 from fumehood.core.user_ids import BOX_UIDS
-from fumehood.engines.engine import TIMERS_MAX, BoxSpec, Isolation, Limits
+from fumehood.engines.engine import CPU_SHARES, TIMERS_MAX, BoxSpec, Isolation, Limits
 from fumehood.engines.engine import Mount as BoxMount
 from fumehood.engines.host_names import MASKED
 from fumehood.engines.seccomp import docker_profile
@@ -48,6 +48,8 @@ class Runtime:
     handles the system calls."""
     filters: bool
     """True if the daemon can filter system calls."""
+    group_parent: str | None
+    """Parent of the control groups; None for that of the daemon."""
 
     @property
     def installs_filter(self) -> bool:
@@ -104,6 +106,7 @@ def _host_config(
         # A private namespace without /dev/shm, which would be writable.
         ipc_mode="none",
         cgroupns="private",
+        cgroup_parent=runtime.group_parent,
         tmpfs=_tmpfs(spec),
         mounts=[
             Mount(mount.target, str(mount.source), type="bind", read_only=True) for mount in mounts
@@ -131,6 +134,7 @@ def _resources(limits: Limits, kernel_tasks: int) -> dict[str, Any]:
         "memswap_limit": limits.memory_bytes,
         "cpu_period": _CPU_PERIOD_US,
         "cpu_quota": round(limits.cpus * _CPU_PERIOD_US),
+        "cpu_shares": CPU_SHARES,
         "pids_limit": limits.processes + kernel_tasks,
         "ulimits": [
             _both("nofile", limits.open_files),
@@ -159,6 +163,20 @@ def container_user(info: Mapping[str, Any], user: int) -> int:
     A daemon with a user namespace maps only small numbers, and the host sees others.
     """
     return user - BOX_UIDS.start if has_user_namespace(info) else user
+
+
+def group_parent(info: Mapping[str, Any]) -> str | None:
+    """Return the parent of the control groups of boxes, given the answer to ``GET /info``.
+
+    In the daemon's parent group, all containers together would compete with one process of the
+    host, and the weight of a box would count among containers only. Systemd permits slices only.
+    """
+    return "/" if info.get("CgroupDriver") == "cgroupfs" and not is_rootless(info) else None
+
+
+def is_rootless(info: Mapping[str, Any]) -> bool:
+    """Return whether an ordinary user runs the daemon."""
+    return "name=rootless" in (info.get("SecurityOptions") or ())
 
 
 def has_user_namespace(info: Mapping[str, Any]) -> bool:

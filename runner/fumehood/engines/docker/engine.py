@@ -26,6 +26,7 @@ from fumehood.engines.docker.container import (
     Runtime,
     container_config,
     container_user,
+    group_parent,
     has_seccomp,
     isolation_of,
     runtime_problem,
@@ -201,7 +202,8 @@ class DockerEngine:
                 container = self._daemon.create(name, config)
                 self._require_command(spec.image, command[0], name)
                 # gVisor counts sockets as memory, and sets no limits of a group that exists.
-                if not self._runtime().own_kernel:
+                runtime = self._runtime()
+                if runtime.group_parent and not runtime.own_kernel:
                     held.on_release(lambda: drop_group(container))
                     limit_socket_memory(container, spec.limits)
                 output = self._run(name, spec.limits.output_bytes)
@@ -238,7 +240,9 @@ class DockerEngine:
 
     def _runtime(self) -> Runtime:
         own_kernel = self.isolation is Isolation.SANDBOXED_KERNEL
-        return Runtime(self._options.runtime, own_kernel, has_seccomp(self._info))
+        return Runtime(
+            self._options.runtime, own_kernel, has_seccomp(self._info), group_parent(self._info)
+        )
 
     @cached_property
     def _init_program(self) -> bytes | None:

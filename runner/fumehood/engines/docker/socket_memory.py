@@ -16,14 +16,12 @@ from pathlib import Path
 from fumehood.engines.bubblewrap.cgroups import SOCKET_MEMORY, hierarchies, socket_bytes
 from fumehood.engines.engine import Limits
 
-_PARENT = "docker"
-"""Docker's parent of all containers with its driver ``cgroupfs``. With systemd there is none."""
-
 
 def limit_socket_memory(container: str, limits: Limits) -> None:
     """Make the memory group of a container that has not been started.
 
-    Has no effect with version 2, which counts this memory, and for an ordinary user.
+    The group of the container must have no parent. Has no effect with version 2, which counts this
+    memory, and for an ordinary user.
     """
     group = _group(container)
     if group is not None:
@@ -45,5 +43,4 @@ def _group(container: str) -> Path | None:
     found = hierarchies()
     if found is None or found.is_unified:
         return None
-    parent = found.tops["memory"] / _PARENT
-    return parent / container if parent.is_dir() else None
+    return found.tops["memory"] / container
