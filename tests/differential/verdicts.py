@@ -181,6 +181,8 @@ def _section(tally: Tally) -> str:
         f"| not compared: the original raises, or a judge is needed | {tally.not_compared} |",
         f"| played through real services | {tally.through_services} |",
     ]
+    if without := tally.compared + tally.not_compared - tally.through_services:
+        lines.append(f"| questions to rules, without an episode | {without} |")
     if tally.reasons:
         lines += ["", "| disagreements | right | reason |", "| --- | --- | --- |"]
         lines += [
