@@ -19,7 +19,7 @@ from fumehood.orchestrator.setup import RunSetup
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_folder import RunFolder
 from fumehood_snapshots.almanac.benchmark import build_almanac
-from tests.parts import injecagent, lateral, toolsandbox
+from tests.parts import injecagent, lateral, toolsandbox, webshop
 from tests.parts.benchmark_data import SAMPLES
 from tests.parts.mariadb import has_mariadb
 from tests.parts.reading import unverified
@@ -58,6 +58,7 @@ SLICES: Mapping[str, tuple[str, ...]] = {
     "threatbench": tuple(f"threatbench:{kind}" for kind in MODELS),
     "toolmisuse": ("toolmisuse:{made}/toolmisuse:dev",),
     "toolsandbox": ("toolsandbox:base:{made}/toolsandbox",),
+    "webshop": ("webshop:words:{made}/webshop",),
 }
 """Benchmark → arguments of its kinds of tasks; ``{made}`` is the output folder of ``make``."""
 WITHOUT: Mapping[str, str] = {
@@ -119,6 +120,7 @@ def make(made: Path) -> None:
     injecagent.write_checkout(made / "injecagent")
     lateral.write_checkout(made / "agentbench")
     toolsandbox.write_checkout(made / "toolsandbox")
+    webshop.write_checkout(made / "webshop")
     (made / "roles.yaml").write_text("roles: [wolf, villager, villager]\n", encoding="utf-8")
     shutil.copy(SAMPLES / "dbbench.jsonl", made / "on_mariadb.jsonl")
     sizes = {"train": 0, "dev": 8, "test_public": 0}

@@ -70,7 +70,12 @@ _AGENTBENCH_CHECKOUT = _CHECKOUT.format("THUDM/AgentBench")
 DOMAINS = (
     Domain(_AGENTBENCH, "dbbench", "dbbench:CHECKOUT", reason=_AGENTBENCH_CHECKOUT),
     Domain(_AGENTBENCH, "os_interaction", reason="no world is a shell that check scripts examine"),
-    Domain(_AGENTBENCH, "webshop", reason="no shop world; its products are not in a package"),
+    Domain(
+        _AGENTBENCH,
+        "webshop",
+        "webshop:CHECKOUT",
+        reason="a checkout of princeton-nlp/WebShop with its product files; spaCy with a model",
+    ),
     Domain(
         _AGENTBENCH,
         "knowledgegraph",

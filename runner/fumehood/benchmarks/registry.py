@@ -68,6 +68,7 @@ BENCHMARKS: Registry[Callable[[], Benchmark]] = Registry(
         "threatbench": "fumehood.benchmarks.threatbench.tasks:ThreatBench",
         "toolmisuse": "fumehood.benchmarks.toolmisuse.tasks:ToolMisuseBench",
         "toolsandbox": "fumehood.benchmarks.toolsandbox.tasks:ToolSandbox",
+        "webshop": "fumehood.benchmarks.webshop.tasks:WebShop",
     },
 )
 

@@ -85,6 +85,7 @@ SCORERS: Registry[Callable[[], Scorer]] = Registry(
         "threatbench": "fumehood.benchmarks.threatbench.scorer:ThreatBench",
         "toolmisuse": "fumehood.benchmarks.toolmisuse.scorer:ToolMisuseScorer",
         "toolsandbox": "fumehood.benchmarks.toolsandbox.scorer:ToolSandbox",
+        "webshop": "fumehood.benchmarks.webshop.scorer:WebShop",
     },
 )
 

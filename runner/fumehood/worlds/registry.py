@@ -46,6 +46,7 @@ WORLDS: Registry[WorldFactory] = Registry(
         "tau2_mock": "fumehood.benchmarks.tau2.world_mock:Tau2Mock",
         "tau2_telecom": "fumehood.benchmarks.tau2.world_telecom:Tau2Telecom",
         "toolsandbox": "fumehood.benchmarks.toolsandbox.world:ToolSandbox",
+        "webshop": "fumehood.benchmarks.webshop.world:WebShop",
         "werewolf": "fumehood.benchmarks.marble.world_werewolf:Werewolf",
     },
 )

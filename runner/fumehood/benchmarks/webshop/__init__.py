@@ -1,0 +1,1 @@
+"""WebShop, a part of AgentBench."""
