@@ -21,6 +21,7 @@ LIBRARIES = {
     "fumehood.agent_check": set(),
     "fumehood.benchmarks": {
         "jsonschema_rs",
+        "numpy",
         "pydantic",
         "pydantic_core",
         "pymysql",

@@ -83,6 +83,7 @@ EXPECTED = (
     Expected("bfcl:format_sensitivity", oracle=5194, noop=0),
     Expected("bfcl:memory_kv", oracle=155, noop=0),
     Expected("bfcl:memory_rec_sum", oracle=155, noop=0),
+    Expected("bfcl:memory_vector", oracle=155, noop=0),
     Expected("bfcl:web_search_base", oracle=100, noop=0),
     Expected("bfcl:web_search_no_snippet", oracle=100, noop=0),
     Expected("agentdojo", oracle=97, noop=5),

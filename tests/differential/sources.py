@@ -191,6 +191,21 @@ def _with_another_answer(trajectory: Trajectory, rng: random.Random) -> Trajecto
 
 
 @dataclass(frozen=True)
+class ToolResults(OtherAnswers):
+    """Compares also what the tools answer."""
+
+    def score(self, items: Sequence[Item], *, service: bool) -> Iterator[str]:
+        for item, evidence in zip(items, play_all(items, service=service), strict=True):
+            case = trajectory_of(item).case
+            results = [
+                ["raised", None] if call.failure is not None else ["value", call.output]
+                for call in evidence.calls
+            ]
+            verdict = success(score_evidence(case.task, case.gold, evidence))
+            yield f"{verdict}:{results_digest(results)}"
+
+
+@dataclass(frozen=True)
 class EnvironmentCalls:
     """Up to four calls of the tools of each task of Agent-SafetyBench, which has no gold."""
 

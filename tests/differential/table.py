@@ -6,7 +6,7 @@ from typing import Any
 
 from fumehood.benchmarks.bfcl.format_tasks import CATEGORY
 from fumehood.benchmarks.bfcl.source_values import LANGUAGES
-from fumehood.benchmarks.bfcl.tasks import MEMORY, MULTI_TURN, SINGLE_TURN
+from fumehood.benchmarks.bfcl.tasks import MEMORY, MULTI_TURN, SINGLE_TURN, VECTOR_CATEGORY
 from fumehood.benchmarks.bfcl.web_tasks import CATEGORIES as WEB_SEARCH
 from fumehood.core.score import Score
 from tests.differential.comparisons import Comparison, OfSuite, Reason, trajectory_of
@@ -20,6 +20,7 @@ from tests.differential.sources import (
     Recorded,
     SourceTexts,
     StatedConfidences,
+    ToolResults,
     WerewolfGames,
 )
 
@@ -39,6 +40,8 @@ def _bfcl(category: str, count: int = 100) -> OfSuite:
         return SourceTexts(suite, 120, details)
     if category in WEB_SEARCH:
         return OtherAnswers(suite, 120, details)
+    if category == VECTOR_CATEGORY:
+        return ToolResults(suite, 120, details)
     return OfSuite(suite, count, details, keep=_asks_a_question)
 
 

@@ -111,7 +111,7 @@ DOMAINS = (
     Domain(_BFCL, "single turn", "bfcl:simple_python", _BFCL_PACKAGE),
     Domain(_BFCL, "live", "bfcl:live_simple", _BFCL_PACKAGE),
     Domain(_BFCL, "multi-turn", "bfcl:multi_turn_base", _BFCL_PACKAGE),
-    Domain(_BFCL, "memory", "bfcl:memory_kv", _BFCL_PACKAGE, "not memory_vector"),
+    Domain(_BFCL, "memory", "bfcl:memory_kv", _BFCL_PACKAGE),
     Domain(
         _BFCL, "web_search", "bfcl:web_search_base:SNAPSHOT", reason="a snapshot or a live search"
     ),

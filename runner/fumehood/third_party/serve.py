@@ -23,6 +23,7 @@ from fumehood.supervised.system_calls import build_filter, install_filter
 CHECKERS = {
     "agentdojo": "fumehood.benchmarks.agentdojo.checker",
     "bfcl": "fumehood.benchmarks.bfcl.checker",
+    "bfcl_embeddings": "fumehood.benchmarks.bfcl.embedding_checker",
     "dbbench": "fumehood.benchmarks.dbbench.translator",
     "declared": "fumehood.worlds.declared_checker",
     "safetybench": "fumehood.benchmarks.safetybench.checker",

@@ -25,6 +25,7 @@ WORLDS: Registry[WorldFactory] = Registry(
         "bfcl": "fumehood.benchmarks.bfcl.world:Bfcl",
         "bfcl_calls": "fumehood.benchmarks.bfcl.world_calls:BfclCalls",
         "bfcl_memory": "fumehood.benchmarks.bfcl.world_memory:BfclMemory",
+        "bfcl_vector": "fumehood.benchmarks.bfcl.world_vector:BfclVector",
         "bfcl_web": "fumehood.benchmarks.bfcl.world_web:BfclWeb",
         "card_game": "fumehood.benchmarks.cardgame.world:CardGame",
         "crud": "fumehood.worlds.crud:Crud",

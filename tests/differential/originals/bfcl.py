@@ -11,10 +11,13 @@ import sys
 import tempfile
 from collections import defaultdict
 from functools import cache
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from questions import answer, digits
+from results import results_digest
 
 os.environ["BFCL_PROJECT_ROOT"] = tempfile.mkdtemp()
 _models = ModuleType("bfcl_eval.constants.model_config")
@@ -30,9 +33,26 @@ for _name in ("java_parser", "js_parser"):
     _parser.parse_java_function_call = _parser.parse_javascript_function_call = None  # type: ignore[attr-defined]
     sys.modules[_parser.__name__] = _parser
 
+# Both sides use the same index and the same small embedding model.
+_path = Path(__file__).parents[3] / "runner/fumehood/benchmarks/bfcl/vectors.py"
+_spec = spec_from_file_location("vectors", _path)
+assert _spec is not None
+assert _spec.loader is not None
+vectors = module_from_spec(_spec)
+_spec.loader.exec_module(vectors)
+for _name, _attributes in {
+    "faiss": {"IndexFlatIP": vectors.FlatIndex, "IndexIDMap": vectors.FlatIndex},
+    "sentence_transformers": {"SentenceTransformer": lambda *_, **__: vectors.HashedWords()},
+}.items():
+    sys.modules[_name] = ModuleType(_name)
+    vars(sys.modules[_name]).update(_attributes)
+
 from bfcl_eval.constants.enums import Language, ReturnFormat  # noqa: E402
 from bfcl_eval.eval_checker.agentic_eval.agentic_checker import agentic_checker  # noqa: E402
 from bfcl_eval.eval_checker.ast_eval.ast_checker import ast_checker  # noqa: E402
+from bfcl_eval.eval_checker.multi_turn_eval.func_source_code.memory_vector import (  # noqa: E402
+    MemoryAPI_vector,
+)
 from bfcl_eval.eval_checker.multi_turn_eval.multi_turn_checker import (  # noqa: E402
     multi_turn_checker,
 )
@@ -77,7 +97,8 @@ def verdict_of(question: dict[str, Any]) -> str:  # noqa: PLR0911 (one per categ
         last = moves[-1].get("submit")
         group = "memory" if category.startswith("memory") else "web_search"
         gold = _gold(category)[task.replace(category, group)]
-        return digits(last and agentic_checker(last, gold)["valid"])
+        verdict = digits(last and agentic_checker(last, gold)["valid"])
+        return f"{verdict}:{_vector_results(moves)}" if category == "memory_vector" else verdict
     if category == "format_sensitivity":
         return _in_a_form(task, moves[-1].get("submit", ""))
     calls = [move for move in moves if "tool_name" in move]
@@ -125,6 +146,20 @@ def _in_a_form(task: str, text: str) -> str:
         "prompted",
     )
     return digits(checked["valid"])
+
+
+def _vector_results(moves: list[dict[str, Any]]) -> str:
+    """Return the digest of what the tools of an empty memory with embeddings answer."""
+    memory = MemoryAPI_vector()
+    results: list[Any] = []
+    for move in moves:
+        if "tool_name" not in move:
+            continue
+        try:
+            results.append(["value", getattr(memory, move["tool_name"])(**move["args"])])
+        except Exception:
+            results.append(["raised", None])
+    return results_digest(results)
 
 
 def _turns(moves: list[dict[str, Any]]) -> list[list[list[str]]]:

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from fumehood.benchmarks.bfcl.memory_tasks import SCENARIOS
-from fumehood.benchmarks.bfcl.package import package_folder
 from fumehood.benchmarks.bfcl.tasks import Bfcl
 from fumehood.benchmarks.shared.in_memory import Move, play_in_memory
 from fumehood.core.errors import InputError
@@ -19,7 +18,7 @@ from tests.unit.benchmarks.scoring import play
 
 installed("bfcl_eval", "mpmath", "overrides", "rank_bm25")
 
-BACKENDS = ("memory_kv", "memory_rec_sum")
+BACKENDS = ("memory_kv", "memory_rec_sum", "memory_vector")
 SILENT: Move = {"submit": ""}
 each_backend = pytest.mark.parametrize("category", BACKENDS)
 
@@ -93,6 +92,10 @@ def test_conversations_without_a_question_are_ungraded() -> None:
             "memory_rec_sum",
             {"tool_name": "memory_append", "args": {"text": "He is called Michael."}},
         ),
+        (
+            "memory_vector",
+            {"tool_name": "core_memory_add", "args": {"text": "He is called Michael."}},
+        ),
     ],
 )
 def test_a_written_memory_is_part_of_the_question_task(
@@ -126,32 +129,3 @@ def test_a_missing_or_invalid_memory_is_named(tmp_path: Path) -> None:
     (tmp_path / "student_final.json").write_text('{"core_memory": []}', encoding="utf-8")
     with pytest.raises(InputError, match=r"student_final\.json: .*MemoryAPI_kv\.core_memory"):
         cases(f"memory_kv:{tmp_path}")
-
-
-@pytest.mark.parametrize(
-    ("argument", "reason"),
-    [("memory_vector", "sentence-transformers")],
-)
-def test_an_excluded_category_states_the_reason(argument: str, reason: str) -> None:
-    with pytest.raises(InputError, match=reason) as error:
-        cases(argument)
-    assert "\n" not in str(error.value)
-
-
-def test_rejections_use_bfcls_messages_and_no_file_is_written() -> None:
-    case = cases("memory_kv")[0]
-    calls: list[Move] = [
-        {"tool_name": "core_memory_add", "args": {"key": "Not Snake", "value": "x"}},
-        {"tool_name": "core_memory_key_search", "args": {"query": "x"}},
-        {"tool_name": "core_memory_add", "args": {"key": "a_key", "value": "x"}},
-        {"tool_name": "core_memory_key_search", "args": {"query": "key", "k": 1}},
-    ]
-    rejected, empty, _, match = play_in_memory(case.task, calls).calls
-    assert rejected.output == {
-        "error": "Key must be in snake_case format and cannot contain spaces."
-    }
-    assert empty.failure is not None
-    assert match.output is not None
-    assert "a_key" in json.dumps(match.output)
-    assert not (package_folder() / "result").exists()
-    assert not (package_folder().parent / "result").exists()

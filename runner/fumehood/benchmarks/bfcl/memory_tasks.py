@@ -193,10 +193,14 @@ def _prompts() -> Any:
 def _write_move(category: str, text: str) -> JsonObject:
     if category == "memory_kv":
         return {"tool_name": "archival_memory_add", "args": {"key": "answer", "value": text}}
+    if category == "memory_vector":
+        return {"tool_name": "archival_memory_add", "args": {"text": text}}
     return {"tool_name": "memory_append", "args": {"text": text}}
 
 
 def _read_move(category: str) -> JsonObject:
     if category == "memory_kv":
         return {"tool_name": "archival_memory_retrieve", "args": {"key": "answer"}}
+    if category == "memory_vector":
+        return {"tool_name": "archival_memory_retrieve", "args": {"query": "answer"}}
     return {"tool_name": "memory_retrieve", "args": {}}

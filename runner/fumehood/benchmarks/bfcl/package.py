@@ -33,8 +33,9 @@ DOCUMENTS = {
 """Simulator class → module and document. Source:
 ``bfcl_eval.constants.executable_backend_config``."""
 MEMORIES = {"MemoryAPI_kv": "memory_kv", "MemoryAPI_rec_sum": "memory_rec_sum"}
-"""The same for memory classes. The vector memory is missing, because it needs an embedding
-model."""
+"""The same for memory classes."""
+VECTOR = {"MemoryAPI_vector": "memory_vector"}
+"""The same for the memory with embeddings."""
 WEB = {"WebSearchAPI": "web_search"}
 """The same for the class of web search."""
 _TYPES = {
@@ -82,7 +83,7 @@ def package_folder(*required: str) -> Path:
 @lru_cache
 def class_documents(class_name: str) -> tuple[Mapping[str, Any], ...]:
     """Return the function documents of a simulator, in order."""
-    file = f"{(DOCUMENTS | MEMORIES | WEB)[class_name]}.json"
+    file = f"{(DOCUMENTS | MEMORIES | VECTOR | WEB)[class_name]}.json"
     return tuple(_read_lines(package_folder() / "data" / "multi_turn_func_doc" / file))
 
 

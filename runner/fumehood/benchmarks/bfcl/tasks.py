@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from fumehood.benchmarks.bfcl.package import (
     read_entries,
     tool_name,
 )
+from fumehood.benchmarks.bfcl.sentence_model import weights_digest
 from fumehood.benchmarks.bfcl.source_values import (
     LANGUAGES,
     offered_functions,
@@ -27,11 +29,12 @@ from fumehood.benchmarks.bfcl.web_tasks import CATEGORIES as WEB_SEARCH
 from fumehood.benchmarks.bfcl.web_tasks import web_cases
 from fumehood.core.conversation import Turn
 from fumehood.core.episode_spec import SeatSpec
-from fumehood.core.errors import InputError
+from fumehood.core.errors import InfraError, InputError
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.ledger import Budget
 from fumehood.core.task import About, Case, Suite, Task
+from fumehood.third_party.process import checker
 
 LICENCE = "Apache-2.0 (bfcl-eval 2026.3.23, Gorilla, UC Berkeley)"
 MULTI_TURN_ABOUT = About(
@@ -59,6 +62,14 @@ WEB_ABOUT = About(
     criterion="BFCL's own agentic_checker, unmodified, in an unprivileged process",
     scored_on="whether the last answer contains a right answer; not the pages that were read",
 )
+VECTOR_CATEGORY = "memory_vector"
+VECTOR_ABOUT = replace(
+    MEMORY_ABOUT,
+    criterion=(
+        f"{MEMORY_ABOUT.criterion}; without model=FOLDER, the memory finds equal words only, and "
+        "scores are not comparable with published ones"
+    ),
+)
 MULTI_TURN = (
     "multi_turn_base",
     "multi_turn_miss_func",
@@ -79,15 +90,10 @@ SINGLE_TURN = (
     "live_irrelevance",
     "live_relevance",
 )
-MEMORY = ("memory_kv", "memory_rec_sum")
+MEMORY = ("memory_kv", "memory_rec_sum", VECTOR_CATEGORY)
 ALL = (*MULTI_TURN, *SINGLE_TURN, FORMAT, *MEMORY, *WEB_SEARCH)
 CHATS = "chats"
 """Second part of the argument of a memory category: the conversations without a question."""
-EXCLUDED = {
-    "memory_vector": "it needs sentence-transformers, faiss and a downloaded model (gigabytes); "
-    "use bfcl:memory_kv or bfcl:memory_rec_sum",
-}
-"""Category → the reason for its exclusion."""
 MORE_FUNCTIONS = "I have updated some more functions you can choose from. What about now?"
 """The user's message in a turn that only adds tools. Source:
 ``bfcl_eval.constants.default_prompts``."""
@@ -116,7 +122,8 @@ class Bfcl:
     """The benchmark ``bfcl``.
 
     Its argument is a category; for a memory category also ``CATEGORY:chats`` or
-    ``CATEGORY:FOLDER``; for a category of web search also ``CATEGORY:SNAPSHOT``.
+    ``CATEGORY:FOLDER``, after ``memory_vector`` optionally ``:model=FOLDER``; for a category of web
+    search also ``CATEGORY:SNAPSHOT``.
     """
 
     source = "package bfcl-eval 2026.3.23"
@@ -124,12 +131,10 @@ class Bfcl:
     def load(self, argument: str) -> Suite:
         """Return the entries of a category as a suite."""
         category, _, rest = argument.partition(":")
-        for excluded, reason in EXCLUDED.items():
-            if category.startswith(excluded):
-                raise InputError(f"bfcl:{argument} is not supported: {reason}")
         if category in MEMORY:
             cases = tuple(_memory_cases(category, rest))
-            return Suite(f"bfcl:{argument}", cases, about=MEMORY_ABOUT)
+            about = VECTOR_ABOUT if category == VECTOR_CATEGORY else MEMORY_ABOUT
+            return Suite(f"bfcl:{argument}", cases, about=about)
         if category in WEB_SEARCH:
             snapshot = Path(rest) if rest else None
             cases = tuple(web_cases(category, snapshot))
@@ -155,6 +160,28 @@ class Bfcl:
 
 
 def _memory_cases(category: str, rest: str) -> Iterable[Case]:
+    if category == VECTOR_CATEGORY:
+        return _vector_cases(rest)
+    return _cases_with_memory(category, rest)
+
+
+def _vector_cases(rest: str) -> Iterator[Case]:
+    added: JsonObject = {}
+    if rest.startswith("model="):
+        folder, _, rest = rest.removeprefix("model=").partition(":")
+        path = Path(folder).absolute()
+        model: JsonObject = {"folder": str(path), "sha256": weights_digest(path)}
+        try:
+            checker("bfcl_embeddings").ask({**model, "text": ""})
+        except InfraError as error:
+            raise InputError(f"{path}: must be a model that all users can read: {error}") from None
+        added["embeddings"] = model
+    for case in _cases_with_memory(VECTOR_CATEGORY, rest):
+        state = {**case.task.initial_state, **added}
+        yield replace(case, task=replace(case.task, world="bfcl_vector", initial_state=state))
+
+
+def _cases_with_memory(category: str, rest: str) -> Iterable[Case]:
     if not rest:
         return memory.conversation_and_question_cases(category)
     if rest == CHATS:
