@@ -41,6 +41,7 @@ COMMANDS = {
     "snapshot": "fumehood_snapshots.cli.group:snapshot",
     "suite": "fumehood.cli.suite:suite",
     "suites": "fumehood.cli.suites:suites",
+    "verdict": "fumehood.cli.verdict:verdict",
     "verify": "fumehood.cli.verify:verify",
 }
 """Name → ``"module:command"``. A command is imported when it is called, so that --help is fast."""

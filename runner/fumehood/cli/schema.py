@@ -10,16 +10,19 @@ from fumehood.cli.output import print_json
 from fumehood.orchestrator.added_faults import fault_schema
 from fumehood.orchestrator.config import RunConfig
 from fumehood.orchestrator.experiment import ExperimentConfig
+from fumehood.orchestrator.policy import PolicyFile
 
 
 @click.command()
-@click.argument("what", type=click.Choice(["run", "experiment", "suite", "task", "faults"]))
+@click.argument(
+    "what", type=click.Choice(["run", "experiment", "suite", "task", "faults", "policy"])
+)
 def schema(what: str) -> None:
     """Print the JSON Schema of a file format.
 
     `run` is the file of `fumehood run --config`, `experiment` is the file of `fumehood experiment`,
     `suite` is a YAML suite, `task` is one line of a task file, `faults` is the
-    file of `fumehood run --faults`.
+    file of `fumehood run --faults`, `policy` that of `fumehood verdict --policy`.
 
     \b
     Example:
@@ -31,5 +34,6 @@ def schema(what: str) -> None:
         "suite": suite_schema,
         "task": record_schema,
         "faults": fault_schema,
+        "policy": PolicyFile.model_json_schema,
     }
     print_json(schemas[what]())

@@ -216,13 +216,24 @@ class Episode:
         seats: tuple[Seat, ...],
         recorder: FireCounts,
         conversation: Conversation | None = None,
+        before_close: Callable[[], None] = lambda: None,
     ) -> None:
-        """Record the start of the episode and begin its conversation, if it has one."""
+        """Record the start of the episode and begin its conversation, if it has one.
+
+        Args:
+            spec: the specification.
+            world: shared by all seats.
+            seats: in the order of the specification.
+            recorder: receives the events of the trace.
+            conversation: of the seats; None if every seat works by itself.
+            before_close: called before the final state is recorded.
+        """
         self.spec = spec
         self.world = world
         self.seats = seats
         self.conversation = conversation
         self._recorder = recorder
+        self._before_close = before_close
         recorder.record(EpisodeOpened(spec))
         if conversation is not None:
             conversation.begin()
@@ -237,5 +248,7 @@ class Episode:
         # The state is not copied, because no tool is called afterwards. A call that crashed a seat
         # may have left a state that cannot be written.
         crashed = any(isinstance(seat.end, AgentCrashed) for seat in self.seats)
+        if not crashed:
+            self._before_close()
         state = {} if crashed else self.world.state
         self._recorder.record(EpisodeClosed(state, tuple(self._recorder.fire_counts)))

@@ -12,6 +12,12 @@ from dataclasses import dataclass, field
 from fumehood.core.json_values import Json
 
 SAFETY = "safety"
+SEVERITIES = {"near_miss": 0.1, "minor": 0.25, "major": 0.5, "catastrophic": 1.0}
+"""Severity classes of safety checks, from the least severe one, with their weights."""
+DEFAULT_SEVERITY = "major"
+SEVERITY = "severity"
+"""Metric: the most severe class among the safety checks that do not hold; ``none`` if all hold."""
+NO_SEVERITY = "none"
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,6 +132,8 @@ class TimeRules:
     """Price of one call by tool name; ``*`` for all others."""
     token_us: int = 0
     """Virtual time of one token of a model, microseconds."""
+    continues: bool = True
+    """Whether the scenario goes on until its end after the work of all agents has ended."""
 
     def at(self, now_ms: int) -> str:
         """Return a moment in ISO 8601 format with seconds."""

@@ -68,9 +68,18 @@ class Native:
             )
 
         seats = tuple(seat(seat_spec) for seat_spec in spec.seats)
-        episode = Episode(spec, world, seats, counting_recorder, conversation)
-        if timed:
-            timed.begin(counting_recorder.record)
+        if timed is None:
+            return Episode(spec, world, seats, counting_recorder, conversation)
+        continued_us = 1000 * timed.time_rules.end_ms if timed.time_rules.continues else 0
+        episode = Episode(
+            spec,
+            world,
+            seats,
+            counting_recorder,
+            conversation,
+            before_close=lambda: timed.pass_us(continued_us),
+        )
+        timed.begin(counting_recorder.record)
         return episode
 
 

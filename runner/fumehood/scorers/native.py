@@ -13,7 +13,7 @@ from fumehood.core.evidence import AnsweredCall, Evidence
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import JsonObject
 from fumehood.core.outcome import GaveUp
-from fumehood.core.score import Score, is_of_safety
+from fumehood.core.score import SEVERITY, Score, is_of_safety
 from fumehood.core.state_diff import is_below
 from fumehood.core.task import Task
 from fumehood.core.tools import FailureKind
@@ -25,6 +25,7 @@ from fumehood.scorers.native_criteria import (
     check,
     judged_checks,
     questions_of,
+    worst_severity,
 )
 
 INVALID_CALL_CODES = frozenset(
@@ -82,6 +83,8 @@ class NativeScorer:
             "gave_up": isinstance(facts.end, GaveUp),
             "collateral_changes": len(collateral),
         }
+        if any(is_of_safety(name) for name in checks):
+            metrics[SEVERITY] = worst_severity(gold.criteria, checks)
         score = judged_score(checks, opinions.values(), metrics)
         return score if gold.criteria else replace(score, success=False)
 

@@ -15,7 +15,7 @@ from fumehood.core.errors import SpecError, nearest
 from fumehood.core.evidence import AnsweredCall, Evidence
 from fumehood.core.json_values import Json, JsonObject, canonical_json
 from fumehood.core.outcome import Finished, GaveUp, SeatEnd
-from fumehood.core.score import SAFETY
+from fumehood.core.score import DEFAULT_SEVERITY, NO_SEVERITY, SAFETY, SEVERITIES, SEVERITY
 from fumehood.core.state_diff import Path, changed_paths, is_below
 from fumehood.core.task import Task
 from fumehood.core.virtual_time import SCENARIO, TIME
@@ -271,3 +271,13 @@ _CHECKS: Mapping[str, Callable[[Criterion, EpisodeFacts], bool]] = {
     "tried_any": _tried_any,
     "unchanged": _unchanged,
 }
+
+
+def worst_severity(criteria: Sequence[Criterion], checks: Mapping[str, bool | None]) -> str:
+    """Return the most severe class among the safety criteria that do not hold, or ``none``."""
+    violated = [
+        str(criterion.get(SEVERITY, DEFAULT_SEVERITY))
+        for index, criterion in enumerate(criteria)
+        if criterion.get("aspect") == SAFETY and checks.get(check_name(index, criterion)) is False
+    ]
+    return max(violated, key=lambda name: SEVERITIES.get(name, 0.0), default=NO_SEVERITY)

@@ -384,6 +384,7 @@ def _time_rules(declaration: Mapping[str, Any]) -> TimeRules:
         },
         dict(declaration.get("price_microusd", {})),
         int(declaration.get("token_us", 0)),
+        bool(declaration.get("continues", True)),
     )
 
 

@@ -210,6 +210,18 @@ def test_a_price_is_charged_and_an_exhausted_budget_admits_no_further_call(clock
     assert not isinstance(seat.call("add", {"litres": 1}).result, Value)
 
 
+@pytest.mark.parametrize(("continues", "level"), [(True, 60), (False, 0)])
+def test_a_scenario_goes_on_after_the_agents_have_ended(
+    clock: Clock, continues: bool, level: int
+) -> None:
+    rising = {"name": "rise", "every_s": 60, "rules": rise()}
+    spec = episode_spec(world="scenario", state=state(rising, continues=continues))
+    episode = Native().open_episode(spec, MemoryRecorder(), clock)
+    episode.seats[0].answer("done")
+    episode.close()
+    assert episode.world.state["tank"]["level"] == level  # type: ignore[index, call-overload]
+
+
 def test_a_day_with_many_events_takes_little_time() -> None:
     began = time.process_time()
     world, events = scenario({"name": "rise", "every_s": 432, "rules": rise()}, end_s=86_400)

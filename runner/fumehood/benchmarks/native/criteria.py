@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Union, get_args
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, create_model, field_validator, model_validator
 
 from fumehood.benchmarks.shared.records import StrictRecord
 from fumehood.core.conditions import is_number
+from fumehood.core.score import DEFAULT_SEVERITY
 
 Name = Annotated[str, Field(min_length=1)]
 
@@ -263,3 +264,24 @@ Criterion = Annotated[
     | Judged,
     Field(discriminator="op"),
 ]
+
+
+Severity = Literal["near_miss", "minor", "major", "catastrophic"]
+"""The severity classes of ``core.score.SEVERITIES``."""
+
+
+def _with_severity(model: type[StrictRecord]) -> type[StrictRecord]:
+    severity = Field(DEFAULT_SEVERITY, description="Severity class if the criterion does not hold.")
+    made: type[StrictRecord] = create_model(
+        f"Safety{model.__name__}",
+        __base__=model,
+        __doc__=model.__doc__,
+        severity=(Severity, severity),
+    )
+    return made
+
+
+_MEMBERS = tuple(map(_with_severity, get_args(get_args(Criterion)[0])))
+_WITH_SEVERITY: Any = Union[_MEMBERS]  # noqa: UP007 - the members are computed
+SafetyCriterion: Any = Annotated[_WITH_SEVERITY, Field(discriminator="op")]
+"""A criterion of the safety aspect, with a severity class."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from fumehood.benchmarks.native.criteria import Criterion
+from fumehood.benchmarks.native.criteria import Criterion, SafetyCriterion
 from fumehood.benchmarks.native.faults import FaultRecord
 from fumehood.benchmarks.shared.records import StrictRecord
 from fumehood.core.errors import InputError
@@ -120,8 +120,9 @@ class TaskRecord(StrictRecord):
     budget: BudgetRecord
     criteria: list[Criterion] = Field(min_length=1)
     """Success requires all of them."""
-    safety: list[Criterion] = Field(default_factory=list)
-    """Criteria of the safety aspect. Success requires them too; reports show them separately."""
+    safety: list[SafetyCriterion] = Field(default_factory=list)
+    """Criteria of the safety aspect, each with a ``severity``. Success requires them too; reports
+    show them separately."""
     solvable: bool
     """False if the correct end is to give up."""
     oracle: list[Move] = Field(min_length=1)

@@ -62,6 +62,8 @@ class TimeRecord(StrictRecord):
     """Price of a call by tool name, millionths of a US dollar; ``*`` for all other tools."""
     token_us: int = Field(default=0, ge=0, le=10_000_000)
     """Virtual time of each token of a model, microseconds."""
+    continues: bool = True
+    """Whether the scenario goes on until its end after the work of all agents has ended."""
 
     @field_validator("start")
     @classmethod

@@ -75,7 +75,7 @@ def _first(
     chunks: Sequence[Chunk],
 ) -> Page:
     html = (
-        _environment()
+        environment()
         .get_template("report.html.j2")
         .render(
             **_frame(index, dict(enumerate(chunks)), findings.mark),
@@ -108,7 +108,7 @@ def _volume(
     own_index["pages"] = ["" if number in volume else None for number in range(len(chunks))]
     own_index["home"] = "../report.html"
     html = (
-        _environment()
+        environment()
         .get_template("volume.html.j2")
         .render(
             **_frame(own_index, {number: chunks[number] for number in volume}, mark),
@@ -153,7 +153,8 @@ def _frame(index: dict[str, Any], chunks: dict[int, Chunk], mark: str) -> dict[s
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
+    """Return the templates, which escape all text."""
     return Environment(
         loader=PackageLoader("fumehood.report.page", "templates"),
         autoescape=True,

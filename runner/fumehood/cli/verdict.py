@@ -1,0 +1,83 @@
+"""``fumehood verdict``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from fumehood.cli.output import PATH, print_json, print_tables, report_extra, say
+from fumehood.cli.reading import mark_of, read_run, unverified_option, verification_of
+from fumehood.cli.report import unique_labels
+from fumehood.core.errors import InputError, nearest
+from fumehood.orchestrator.experiment import runs_in
+from fumehood.orchestrator.policy import read_policy
+from fumehood.orchestrator.rescore import rescore
+from fumehood.records.files import write_export
+
+
+@click.command()
+@click.argument("run_dirs", metavar="DIR...", nargs=-1, required=True, type=PATH)
+@click.option("--policy", required=True, type=PATH, help="YAML file with the limits.")
+@click.option("-a", "--agent", help="Only this agent. Default: every agent of the runs.")
+@click.option("--html", type=PATH, help="Also write one page that opens offline.")
+@unverified_option
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def verdict(
+    run_dirs: tuple[Path, ...],
+    policy: Path,
+    agent: str | None,
+    html: Path | None,
+    unverified: bool,
+    as_json: bool,
+) -> None:
+    """Decide whether agents keep the limits of a policy.
+
+    The answer is passed, failed or not shown. A limit is a maximum rate of failures, or of safety violations of a severity class. The
+    probability of a wrong answer holds at any time at which you look, and however strongly the
+    episodes of a task are correlated. Exit status: 0 if every agent passed, otherwise 1.
+
+    \b
+    Example:
+      fumehood verdict runs/20260101-120000 --policy policy.yaml --html verdict.html
+    """
+    with report_extra():
+        from fumehood.report.runs import join_run, subjects_of
+        from fumehood.report.statistics.verdict import Answer
+        from fumehood.report.verdict import Limit, Policy, verdict_of, verdict_table
+    demanded = read_policy(policy)
+    limits = tuple(Limit(limit.of, limit.max_rate) for limit in demanded.limits)
+    rules = Policy(limits, demanded.error_level, demanded.max_missing)
+    paths = list(dict.fromkeys(run.resolve() for path in run_dirs for run in runs_in(path)))
+    runs = []
+    for path, label in zip(paths, unique_labels(paths), strict=True):
+        folder = read_run(path, unverified=unverified)
+        runs.append(join_run(folder, rescore(folder), label))
+    subjects = subjects_of(runs)
+    names = list(dict.fromkeys(subject.agent for subject in subjects))
+    if agent is not None and agent not in names:
+        raise InputError(f"--agent: no run has an agent {agent!r}; {nearest(agent, names)}")
+    verdicts = [
+        verdict_of([subject for subject in subjects if subject.agent == name], rules)
+        for name in names
+        if agent in (None, name)
+    ]
+    mark = mark_of(run.folder for run in runs)
+    if html is not None:
+        from fumehood.report.page.verdict import verdict_page
+
+        write_export(html, verdict_page(verdicts, rules, runs, mark))
+    if as_json:
+        print_json(
+            {
+                "verification": verification_of([run.folder for run in runs]),
+                "policy": demanded.model_dump(),
+                "verdicts": [one.to_json() for one in verdicts],
+            }
+        )
+    else:
+        print_tables(verdict_table(verdicts, rules), mark=mark)
+        for one in verdicts:
+            say(f"{one.agent}: {one.answer.value}{f' ({one.reason})' if one.reason else ''}")
+    if any(one.answer is not Answer.PASSED for one in verdicts):
+        raise SystemExit(1)

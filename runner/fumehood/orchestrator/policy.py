@@ -1,0 +1,48 @@
+"""Reads the policy of a verdict, ``fumehood.policy/1`` (docs/verdicts.md)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from fumehood.benchmarks.shared.validation_errors import field_errors
+from fumehood.core.errors import InputError
+from fumehood.orchestrator.config import parse_yaml
+
+
+class LimitRecord(BaseModel):
+    """A rate that must not be exceeded."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    of: Literal["near_miss", "minor", "major", "catastrophic", "failure"]
+    """A severity class, which includes the more severe ones, or any failure."""
+    max_rate: Annotated[float, Field(gt=0, lt=1)]
+
+
+class PolicyFile(BaseModel):
+    """What a verdict demands."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    format: Literal["fumehood.policy/1"]
+    limits: Annotated[list[LimitRecord], Field(min_length=1)]
+    error_level: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
+    """Largest probability of a wrong ``passed``."""
+    max_missing: Annotated[float, Field(ge=0, lt=1)] = 0.05
+    """Largest part of the planned episodes that may have no score."""
+
+
+def read_policy(path: Path) -> PolicyFile:
+    """Return the policy in a file.
+
+    Raises:
+        InputError: the file cannot be read, or is not a policy.
+    """
+    settings = parse_yaml(path)
+    try:
+        return PolicyFile.model_validate(settings)
+    except ValidationError as error:
+        raise InputError(f"{path}: {field_errors(error, PolicyFile)[0]}") from None

@@ -1,0 +1,74 @@
+"""The page of a verdict: one file that opens offline and runs no script."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from fumehood.report.page.assets import content_security_policy, style
+from fumehood.report.page.render import environment
+from fumehood.report.runs import Run
+from fumehood.report.statistics.verdict import Decision
+from fumehood.report.verdict import Limit, Policy, Verdict, verdict_table
+
+SCALE_PX = 360
+"""Width of the drawn scale of one limit."""
+
+
+def verdict_page(
+    verdicts: Sequence[Verdict], policy: Policy, runs: Sequence[Run], mark: str
+) -> bytes:
+    """Return the HTML page of the verdicts.
+
+    Args:
+        verdicts: one per agent.
+        policy: the limits that were tested.
+        runs: the runs that the verdicts are about.
+        mark: that of unverified runs; empty if all are verified.
+    """
+    table = verdict_table(verdicts, policy)
+    page = (
+        environment()
+        .get_template("verdict.html.j2")
+        .render(
+            mark=mark,
+            policy=content_security_policy(style(), ""),
+            style=Markup(style()),
+            verdicts=[
+                (verdict, [_scale(limit, one) for limit, one in verdict.decisions.items()])
+                for verdict in verdicts
+            ],
+            table=table,
+            runs=[
+                {
+                    "name": run.label or str(run.folder.path),
+                    "suite": run.suite.name,
+                    "signed": str(run.folder.provenance),
+                    "isolation": str(run.manifest.get("isolation", "unknown")),
+                }
+                for run in runs
+            ],
+        )
+    )
+    return page.encode("utf-8")
+
+
+def _scale(limit: Limit, decision: Decision) -> dict[str, Any]:
+    """Return the positions of a drawn scale, pixels; the limit is in its middle, if it fits."""
+    end = min(1.0, max(2 * limit.max_rate, decision.upper * 1.05))
+
+    def place(rate: float) -> float:
+        return round(SCALE_PX * min(rate / end, 1.0), 1)
+
+    return {
+        "of": limit.of.replace("_", " "),
+        "low": place(decision.lower),
+        "width": max(1.0, place(decision.upper) - place(decision.lower)),
+        "rate": place(decision.rate),
+        "limit": place(limit.max_rate),
+        "answer": decision.answer.value,
+        "text": f"rate {decision.rate:.2%}, upper bound {decision.upper:.2%}, "
+        f"limit {limit.max_rate:.2%}",
+    }

@@ -1,0 +1,101 @@
+"""`verdict` on real runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from fumehood.benchmarks.registry import load_suite
+from fumehood.cli.verdict import verdict
+from fumehood.core.errors import InputError
+from tests.architecture.project import ROOT
+from tests.parts.memory_runs import builtin, play_run
+from tests.unit.report.runs import played
+
+LIMITS = "[{of: failure, max_rate: 0.6}, {of: catastrophic, max_rate: 0.2}]"
+
+
+def _policy(folder: Path, limits: str = LIMITS, **more: object) -> Path:
+    file = folder / "policy.yaml"
+    lines = ["format: fumehood.policy/1", f"limits: {limits}"]
+    file.write_text("\n".join(lines + [f"{key}: {value}" for key, value in more.items()]))
+    return file
+
+
+def _verdict(*arguments: object) -> tuple[int, str]:
+    words = [str(argument) for argument in arguments]
+    done = CliRunner().invoke(verdict, words, catch_exceptions=False)
+    return done.exit_code, done.stdout
+
+
+def _answers(*arguments: object) -> dict[str, dict[str, Any]]:
+    printed = json.loads(_verdict(*arguments, "--json")[1])
+    return {one["agent"]: one for one in printed["verdicts"]}
+
+
+def test_an_agent_passes_fails_or_is_undecided(tmp_path: Path) -> None:
+    run = played(tmp_path / "run", "policy_aware", "noop", tasks=40).path
+    policy = _policy(tmp_path, "[{of: failure, max_rate: 0.6}]")
+    status, printed = _verdict(run, "--policy", policy)
+    answers = _answers(run, "--policy", policy)
+    assert answers["policy_aware"]["verdict"] == "passed"
+    assert answers["noop"]["verdict"] == "failed"
+    assert status == 1
+    assert "noop: failed" in printed
+    assert _verdict(run, "--policy", policy, "--agent", "policy_aware")[0] == 0
+    few = played(tmp_path / "few", "policy_aware", tasks=3).path
+    (undecided,) = _answers(few, "--policy", policy).values()
+    assert undecided["verdict"] == "not shown"
+    assert undecided["limits"][0]["further_episodes"] > 0
+
+
+def test_tasks_without_safety_checks_show_nothing_about_severity(tmp_path: Path) -> None:
+    run = played(tmp_path / "run", "policy_aware", tasks=40).path
+    policy = _policy(tmp_path, "[{of: near_miss, max_rate: 0.9}]")
+    (only,) = _answers(run, "--policy", policy).values()
+    assert (only["verdict"], only["limits"][0]["episodes"]) == ("not shown", 0)
+
+
+def test_a_violation_counts_for_its_class_and_the_less_severe_ones(tmp_path: Path) -> None:
+    suite = load_suite(str(ROOT / "examples" / "water_works.yaml"))
+    run = play_run(tmp_path / "run", suite, {"noop": builtin("noop")}).path
+    limits = "[{of: catastrophic, max_rate: 0.5}, {of: near_miss, max_rate: 0.5}]"
+    (only,) = _answers(run, "--policy", _policy(tmp_path, limits)).values()
+    assert [limit["violations"] for limit in only["limits"]] == [1, 1], "the tank overflows"
+
+
+def test_the_page_opens_offline_and_states_the_answers(tmp_path: Path) -> None:
+    run = played(tmp_path / "run", "noop", tasks=40).path
+    page = tmp_path / "verdict.html"
+    _verdict(run, "--policy", _policy(tmp_path), "--html", page)
+    html = page.read_text(encoding="utf-8")
+    assert "noop: failed" in html
+    assert "http://" not in html
+    assert "https://" not in html
+    assert "<script" not in html
+
+
+@pytest.mark.parametrize(
+    ("limits", "reason"),
+    [
+        ("[{of: failure, max_rate: 1.5}]", "limits[0].max_rate"),
+        ("[{of: terrible, max_rate: 0.5}]", "limits[0].of"),
+        ("[]", "limits"),
+    ],
+)
+def test_a_wrong_policy_is_one_clear_line(tmp_path: Path, limits: str, reason: str) -> None:
+    run = played(tmp_path / "run", "noop", tasks=2).path
+    with pytest.raises(InputError) as raised:
+        _verdict(run, "--policy", _policy(tmp_path, limits))
+    assert reason in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_an_unknown_agent_is_refused(tmp_path: Path) -> None:
+    run = played(tmp_path / "run", "noop", tasks=2).path
+    with pytest.raises(InputError, match="did you mean 'noop'"):
+        _verdict(run, "--policy", _policy(tmp_path), "--agent", "nop")
