@@ -25,7 +25,6 @@ CHEAP = frozenset({"browsecomp", "marble", "toolmisuse"})
 CHEAP_SAMPLE = 100
 LARGER_SAMPLE = 100
 WITHOUT = {
-    "taubench": "it takes an hour",
     "toolsandbox": "it takes an hour",
 }
 """Comparisons without stored verdicts → the reason. `make differential` runs them."""
