@@ -16,7 +16,7 @@ from fumehood.orchestrator.scoring import ScoredAttempt
 from fumehood.service.inline import play_in_process
 from fumehood.service.open_episode import MonotonicClock
 from fumehood.service.seat_endpoint import SeatLimits
-from fumehood.third_party.serve import CPU_S_MAX
+from fumehood.third_party.process import CPU_S_MAX
 from fumehood_agent.in_process import InProcessSession
 from tests.parts.installed import installed
 

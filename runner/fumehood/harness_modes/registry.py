@@ -7,13 +7,15 @@ from typing import Any, Protocol
 
 from fumehood.core.clock import Clock
 from fumehood.core.episode import Episode
-from fumehood.core.episode_spec import DataSource, EpisodeSpec
+from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.registry import Registry
 from fumehood.core.trace import Recorder
 from fumehood.layers.faults.registry import FAMILIES, TOOLMISUSE_FAMILIES
+from fumehood.third_party.process import CheckerProcess, start_checkers
 from fumehood.turn_policies.registry import TURN_POLICIES
-from fumehood.worlds import registry as worlds_registry
-from fumehood.worlds.registry import WORLDS, preload
+from fumehood.worlds.registry import WORLDS, checkers_of, open_outside, preload, readable_paths
+
+__all__ = ["HARNESS_MODES", "open_outside", "preload", "readable_paths"]
 
 
 class HarnessMode(Protocol):
@@ -37,23 +39,9 @@ HARNESS_MODES: Registry[Callable[[], HarnessMode]] = Registry(
 )
 
 
-def load_libraries(worlds: Iterable[str]) -> None:
-    """Import the libraries of these worlds."""
-    preload(worlds)
-
-
-def runs_confined(world: str, data_source: DataSource | None = None) -> bool:
-    """Return whether an episode needs neither the network nor another process.
-
-    Raises:
-        InputError: there is no such world.
-    """
-    return worlds_registry.runs_confined(world, data_source)
-
-
-def readable_paths(data_source: DataSource | None) -> tuple[str, ...]:
-    """Return the files and folders that a data source names."""
-    return worlds_registry.readable_paths(data_source)
+def start_checkers_of(worlds: Iterable[str]) -> list[CheckerProcess]:
+    """Start the third-party checkers that answer calls of these worlds, without a thread."""
+    return start_checkers(checkers_of(worlds))
 
 
 def load_all() -> None:

@@ -31,7 +31,7 @@ from fumehood.benchmarks.shared.yaml_text import load_yaml
 from fumehood.core.errors import InputError
 from fumehood.core.ledger import BudgetKind
 from fumehood.gateway.capabilities import Capability, is_grant
-from fumehood_snapshots.library.settings import SearchConfig
+from fumehood_snapshots.library.settings import RECORDING_MB, SearchConfig
 from fumehood_snapshots.web.policy import FetchPolicy
 
 MIB = 1 << 20
@@ -441,6 +441,11 @@ class RunConfig(_Strict):
     snapshot: Path | None = Field(None, description="Folder of the snapshot that the tasks name.")
     recording: Path | None = Field(
         None, description="Folder that record appends to and replay reads."
+    )
+    recording_mb: int = Field(
+        RECORDING_MB,
+        ge=1,
+        description="Size of the recording, MiB; an episode adds a 16th at most.",
     )
     fetch: FetchPolicy | None = Field(
         None, description="Limits of fetching pages, for live and record."

@@ -16,7 +16,7 @@ from fumehood.worlds.registry import needs_data_source
 
 FETCH_SECONDS_MAX = 20.0
 """Maximum of ``fetch.seconds_max``, seconds; an episode cannot close during a fetch."""
-SETTINGS = ("snapshot", "recording", "fetch", "search")
+SETTINGS = ("snapshot", "recording", "recording_mb", "fetch", "search")
 
 
 def resolve_config(config: RunConfig, suite: Suite) -> RunConfig:

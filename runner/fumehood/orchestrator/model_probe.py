@@ -23,7 +23,7 @@ from fumehood.orchestrator.agents import NamedAgent
 from fumehood.orchestrator.config import ModelsConfig
 from fumehood.records.redaction import Redaction
 from fumehood.report.safe_text import one_line
-from fumehood.worlds.registry import runs_confined
+from fumehood.worlds.registry import needs_outside
 from fumehood_agent.scaffolds.chat_model import tool_schema
 from fumehood_agent.scaffolds.dialects import DIALECTS, Dialect
 from fumehood_agent.scaffolds.moves import GIVE_UP
@@ -80,7 +80,7 @@ class ProbedRun:
 def tools_of(task: Task) -> Sequence[Tool]:
     """Return the tools of the first seat of a task; an example if its world needs a service."""
     try:
-        if not runs_confined(task.world):
+        if needs_outside(task.world):
             return (EXAMPLE,)
         (seat, *_) = open_task(task, MemoryRecorder()).seats
     except InputError:

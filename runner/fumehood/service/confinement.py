@@ -13,25 +13,18 @@ import os
 import resource
 import stat
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 
 from fumehood.core.errors import InputError
 from fumehood.core.user_ids import SERVICE_UID
 from fumehood.harness_modes.registry import load_all
+from fumehood.supervised.late_imports import import_late
 
 _FIRST_TO_GO = "500"
 """From -1000 to 1000. Source: proc(5), oom_score_adj."""
 _NICE = -5
 """Gives three times the processor time of another program. Source: sched(7)."""
 _PR_SET_NO_NEW_PRIVS = 38
-_IMPORTED_LATE = (
-    "concurrent.futures.thread",
-    "encodings.idna",
-    "encodings.unicode_escape",
-    "traceback",
-)
-"""Modules that Python imports at first use, when this process may no longer read them."""
 _ENCODINGS_OF_PAGES = (
     *(f"cp{number}" for number in (866, 874, 932, 949, *range(1250, 1259))),
     *(f"iso8859_{part}" for part in (*range(1, 12), *range(13, 17))),
@@ -88,5 +81,4 @@ def _give_up_root(directory: Path) -> None:
 def import_modules_early() -> None:
     """Import what Python imports at first use, when a process may no longer read it."""
     load_all()
-    for name in (*_IMPORTED_LATE, *(f"encodings.{codec}" for codec in _ENCODINGS_OF_PAGES)):
-        import_module(name)
+    import_late(*(f"encodings.{codec}" for codec in _ENCODINGS_OF_PAGES))

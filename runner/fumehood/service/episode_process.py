@@ -11,6 +11,7 @@ import os
 import resource
 import select
 import socket
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -21,11 +22,14 @@ from typing import TYPE_CHECKING
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.gateway.settings import settings_from_line
+from fumehood.service.confinement import import_modules_early
 from fumehood.service.hosted_episode import HostedEpisode, host_episode
 from fumehood.service.message_limits import MessageLimits, limits_from_json
 from fumehood.service.open_episode import MonotonicClock
 from fumehood.supervised.frames import receive_frame, send_frame
 from fumehood.supervised.stalls import INTERVAL_NS, StopMeter
+from fumehood.third_party.outside import Asker
+from fumehood.third_party.process import route_questions
 from fumehood.wire.episode_channel import close_from_bytes, message_to_bytes, opening_from_bytes
 from fumehood.wire.ports import SpecRejected
 from fumehood.wire.tool_server import start_grpc, warm_up
@@ -52,7 +56,7 @@ _prepared: list[_Prepared] = []
 
 
 def prepare(arguments: JsonObject) -> None:
-    """Prepare the fork server. Its owner has imported everything that episodes need.
+    """Prepare the fork server. If it was forked, its owner has imported what episodes need.
 
     The arguments are ``folder`` (of the service), ``limits`` (of messages), ``http`` (whether seats
     have HTTP sockets), ``helper`` (path of the program that boxes see, or None) and ``models``
@@ -66,6 +70,7 @@ def prepare(arguments: JsonObject) -> None:
             "helper": str() | None as helper,
             "models": str() | None as models,
         }:
+            import_modules_early()
             bounds = limits_from_json(limits)
             warm_up(f"{folder}/{WARM_UP_SOCKET}")
             http = _http(bounds, helper, models) if has_http else None
@@ -90,14 +95,18 @@ def _http(limits: MessageLimits, helper: str | None, models: str | None) -> Http
 def run_episode(channel: socket.socket, arguments: JsonObject) -> None:
     """Host one episode until the service closes it.
 
-    The arguments are ``folder``, for the sockets, and ``files``, whose first number is the
-    connection to the broker of model requests, if there are models.
+    The arguments are ``folder``, for the sockets, and ``files``: the connection that carries
+    questions to what this process cannot reach, and that to the broker of model requests, if there
+    are models.
     """
     folder = Path(str(arguments["folder"]))
     # The sockets of seats must be reachable for the boxes' users.
     os.umask(0o022)
     start_grpc()
-    _start_http(arguments.get("files"))
+    match arguments["files"]:
+        case [int(questions), *broker]:
+            route_questions(Asker(socket.socket(fileno=questions)).ask)
+            _start_http(broker)
     opening = receive_frame(channel)
     if opening is None:
         return
@@ -119,15 +128,10 @@ def run_episode(channel: socket.socket, arguments: JsonObject) -> None:
                 hosted.finish_replies(REPLY_S)
 
 
-def _start_http(files: Json) -> None:
+def _start_http(broker: Sequence[Json]) -> None:
     http = _prepared[-1].http
-    if http is None:
-        return
-    match files:
-        case [int(broker)]:
-            http.start(socket.socket(fileno=broker))
-        case _:
-            http.start()
+    if http is not None:
+        http.start(*(socket.socket(fileno=file) for file in broker if isinstance(file, int)))
 
 
 def _open(opening: bytes, folder: Path, meter: StopMeter) -> HostedEpisode:

@@ -9,7 +9,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from threading import Timer
+from threading import Thread, Timer
 from typing import NamedTuple, Protocol
 
 from fumehood.core.episode_spec import EpisodeSpec
@@ -19,13 +19,13 @@ from fumehood.core.ledger import Budget, BudgetKind, ChargedBy
 from fumehood.core.outcome import AgentCrashed
 from fumehood.core.trace import Chain, EpisodeClosed, Event, ModelExchange, Record, SeatEnded
 from fumehood.gateway.settings import GatewaySettings, settings_to_line, without_keys
-from fumehood.harness_modes.registry import readable_paths, runs_confined
+from fumehood.harness_modes.registry import open_outside, readable_paths
 from fumehood.service.message_limits import MessageLimits
-from fumehood.supervised.fork_server import Child, ForkServer
-from fumehood.supervised.forked_server import ForkedServer
+from fumehood.supervised.fork_server import Child, ForkServer, ServerProcess
 from fumehood.supervised.frames import receive_frame, send_frame
 from fumehood.supervised.limits import Access, End, Limits
 from fumehood.supervised.progress import Progress, read_progress
+from fumehood.third_party.outside import Outside, answer_questions
 from fumehood.wire.episode_channel import close_to_bytes, message_from_bytes, opening_to_bytes
 from fumehood.wire.ports import (
     MODELS_FIELD,
@@ -100,6 +100,8 @@ class NoModels:
 class _Process(NamedTuple):
     child: Child
     models: ModelConnection
+    questions: socket.socket
+    """Carries its questions to what it cannot reach."""
 
 
 class EpisodeProcesses:
@@ -107,7 +109,7 @@ class EpisodeProcesses:
 
     def __init__(
         self,
-        server: ForkedServer,
+        server: ServerProcess | None,
         directory: Path,
         limits: MessageLimits,
         *,
@@ -119,7 +121,7 @@ class EpisodeProcesses:
 
         Args:
             server: has the rights of the user who started this service, because each process gets
-                its own user, and has imported what episodes need.
+                its own user, and has imported what episodes need. None for a new interpreter.
             directory: for the folders of episodes.
             limits: limits of agents' messages and connections.
             has_http: whether seats have HTTP sockets.
@@ -143,6 +145,7 @@ class EpisodeProcesses:
             prepare=(f"{module}:prepare", settings),
             folder=directory,
             process=server,
+            wait=False,
         )
 
     def start(self, serve_broker: Callable[[socket.socket], ModelConnection] | None = None) -> None:
@@ -162,13 +165,6 @@ class EpisodeProcesses:
         """The names of the protections that work on this machine."""
         return self._server.holds
 
-    def can_host(self, spec: EpisodeSpec) -> bool:
-        """Return whether an episode runs without the network and without a server."""
-        try:
-            return self._server.alive and runs_confined(spec.world, spec.data_source)
-        except InputError:  # The world does not exist, which the host reports.
-            return False
-
     def open(
         self, spec: EpisodeSpec, exchanges: Sequence[ModelExchange], on_over: OnOver
     ) -> ForkedEpisode:
@@ -185,28 +181,37 @@ class EpisodeProcesses:
         """
         opening = opening_to_bytes(spec, exchanges)
         access = Access(folder=True, readable=readable_paths(spec.data_source))
-        child, models = self._take(access)
-        models.limit(model_budget(spec), len(spec.seats))
+        outside = open_outside(spec)
+        process = self._take(access)
+        process.models.limit(model_budget(spec), len(spec.seats))
+        _serve_questions(process.questions, outside)
         try:
             return ForkedEpisode(
                 spec,
-                child,
+                process.child,
                 opening,
                 on_over,
                 self._trace_bytes_max,
-                models,
-                lambda: self._rejection(opening, access),
+                process.models,
+                lambda: self._rejection(opening, access, spec),
+                outside,
             )
         except BaseException:
-            release(child)
+            release(process.child)
             raise
         finally:
             # The next episode probably has the same data source.
             self._prepare(access)
 
-    def _rejection(self, opening: bytes, access: Access) -> SpecRejected | None:
+    def _rejection(self, opening: bytes, access: Access, spec: EpisodeSpec) -> SpecRejected | None:
         """Return the answer of a new process, which no agent reaches, if it rejects an episode."""
-        child = self._fork(access).child
+        try:
+            outside = open_outside(spec)
+            process = self._fork(access)
+        except (InfraError, InputError) as error:
+            return SpecRejected("world", str(error))
+        child = process.child
+        _serve_questions(process.questions, outside)
         try:
             child.wait_until_started()
             child.channel.settimeout(OPEN_TIMEOUT_S)
@@ -228,7 +233,7 @@ class EpisodeProcesses:
                     with suppress(InfraError):
                         process.child.wait_until_started()
                         return process
-                release(process.child)
+                _discard(process)
         process = self._fork(access)
         process.child.wait_until_started()
         return process
@@ -241,18 +246,37 @@ class EpisodeProcesses:
     def _fork(self, access: Access) -> _Process:
         limits = Limits(memory_bytes=MEMORY_BYTES_MAX, cpu_s=CPU_S_MAX, open_files=1024)
         with ExitStack() as stack:
-            files = []
+            questions, process_end = socket.socketpair()
+            files = [stack.enter_context(process_end).fileno()]
             models: ModelConnection = NoModels()
             if self._serve_broker is not None:
                 broker_end, process_end = socket.socketpair()
                 files.append(stack.enter_context(process_end).fileno())
                 models = self._serve_broker(broker_end)
-            child = self._server.start(ENTRY, {}, limits, access, files, wait=False)
-            return _Process(child, models)
+            try:
+                child = self._server.start(ENTRY, {}, limits, access, files, wait=False)
+            except BaseException:
+                questions.close()
+                raise
+            return _Process(child, models, questions)
 
     def stop(self) -> None:
         """End every process and the fork server."""
+        for _, process in self._spares:
+            _discard(process)
         self._server.close()
+
+
+def _serve_questions(questions: socket.socket, outside: Outside | None) -> None:
+    if outside is None:
+        questions.close()
+    else:
+        Thread(target=answer_questions, args=(questions, outside), daemon=True).start()
+
+
+def _discard(process: _Process) -> None:
+    release(process.child)
+    process.questions.close()
 
 
 def model_budget(spec: EpisodeSpec) -> Budget:
@@ -278,6 +302,7 @@ class ForkedEpisode:
         trace_bytes_max: int,
         models: ModelEvidence | None = None,
         reject: Callable[[], SpecRejected | None] = lambda: None,
+        outside: Outside | None = None,
     ) -> None:
         """Open the episode in the process, and wait until its sockets are listening.
 
@@ -289,6 +314,7 @@ class ForkedEpisode:
             trace_bytes_max: size of all events. A process that sends more is killed.
             models: what this service knows about the process's model requests; None for no models.
             reject: opens the episode in a new process; returns its rejection, if it rejects it.
+            outside: what the process cannot reach itself; None for nothing.
 
         Raises:
             SpecError: the specification cannot be hosted.
@@ -301,6 +327,7 @@ class ForkedEpisode:
         self._trace = _TraceEnd(spec, trace_bytes_max)
         self._models = models or NoModels()
         self._reject = reject
+        self._outside = outside
         self._granted_ms = 0
         self._closing: Timer | None = None
         self._is_over = False
@@ -361,7 +388,9 @@ class ForkedEpisode:
                 yield message
 
     def _is_confirmed(self, message: SpecRejected) -> bool:
-        return message.field == MODELS_FIELD and self._models.has_provider_failed
+        if message.field == MODELS_FIELD:
+            return self._models.has_provider_failed
+        return self._outside is not None and self._outside.has_failed
 
     def _open(self, opening: bytes) -> Opened:
         with suppress(OSError):  # The process has ended, which the stream reports.

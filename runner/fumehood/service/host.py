@@ -3,40 +3,21 @@
 from __future__ import annotations
 
 import resource
-import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Protocol
 
 from fumehood.core.clock import Clock
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import SpecError
 from fumehood.core.trace import ModelExchange
-from fumehood.service.forked_episode import EpisodeProcesses
-from fumehood.service.hosted_episode import (
-    check_seats,
-    host_episode,
-    input_errors_as_spec_errors,
-)
+from fumehood.service.forked_episode import EpisodeProcesses, ForkedEpisode
+from fumehood.service.hosted_episode import check_seats, input_errors_as_spec_errors
 from fumehood.service.inline import play_inline
 from fumehood.service.message_limits import MessageLimits
 from fumehood.version import __version__
-from fumehood.wire.ports import EpisodePort, InlineAgent, PlayedInline, ServiceHealth
-
-if TYPE_CHECKING:
-    # The HTTP libraries take long to import, so only a service with HTTP sockets imports them.
-    from fumehood.service.http_sockets import HttpSockets
-
-
-class OpenedEpisode(EpisodePort, Protocol):
-    """An open episode, in this process or in its own."""
-
-    episode_id: str
-
-    def close(self, *, timed_out: bool) -> None:
-        """End all work and the trace."""
+from fumehood.wire.ports import InlineAgent, PlayedInline, ServiceHealth
 
 
 class Host:
@@ -44,54 +25,44 @@ class Host:
 
     def __init__(
         self,
-        directory: Path,
         clock: Clock,
         limits: MessageLimits,
-        http: HttpSockets | None = None,
-        *,
-        processes: EpisodeProcesses | None = None,
-        inline: bool = False,
+        processes: EpisodeProcesses | None,
     ) -> None:
         """Create a host without episodes.
 
         Args:
-            directory: for the sockets; absolute, closed to other users, and short enough for socket
-                paths.
             clock: measures wall time.
             limits: limits of agents' messages and connections.
-            http: opens an HTTP socket for each seat; None for no HTTP.
-            processes: give each episode its own process, where they can; None for no processes.
-            inline: play built-in agents here, and open no episode for a box. An inline service
-                holds the moves of oracles, which come from the gold, so it must not serve an
-                untrusted agent.
+            processes: give each episode its own process. None to play built-in agents in this
+                process, and to open no episode for a box: such a service holds the moves of
+                oracles, which come from the gold, so it must not serve an untrusted agent.
         """
-        self._inline = inline
-        self._http = http
-        self._directory = directory
         self._clock = clock
         self._limits = limits
         self._processes = processes
-        self._open: dict[str, OpenedEpisode | None] = {}
+        self._open: dict[str, ForkedEpisode | None] = {}
         """By episode ID; None while an episode is being opened."""
         self._lock = Lock()
         self._closed = 0
 
     def open_episode(
         self, spec: EpisodeSpec, exchanges: Sequence[ModelExchange] = ()
-    ) -> OpenedEpisode:
+    ) -> ForkedEpisode:
         """Open an episode; its sockets are listening when this method returns.
 
         Raises:
             SpecError: the specification cannot be hosted.
             InfraError: a socket or a process cannot be created.
         """
-        if self._inline:
+        if self._processes is None:
             raise SpecError(
                 "service", "plays built-in agents inline and opens no episode for a box"
             )
         check_seats(spec)
         with self._reserved(spec.episode_id):
-            opened = self._host(spec, exchanges)
+            with input_errors_as_spec_errors():
+                opened = self._processes.open(spec, exchanges, self._close)
             with self._lock:
                 self._open[spec.episode_id] = opened
         return opened
@@ -102,7 +73,7 @@ class Host:
         Raises:
             SpecError: the specification cannot be hosted.
         """
-        if not self._inline:
+        if self._processes is not None:
             raise SpecError("service", "opens episodes for boxes and plays no agent inline")
         check_seats(spec)
         try:
@@ -127,15 +98,6 @@ class Host:
         """Return the state of the service."""
         return ServiceHealth(len(self._open), self._closed, _resident_bytes(), __version__)
 
-    def _host(self, spec: EpisodeSpec, exchanges: Sequence[ModelExchange]) -> OpenedEpisode:
-        if self._processes is not None and self._processes.can_host(spec):
-            return self._processes.open(spec, exchanges, self._close)
-        # A box may see this name, so it must not reveal how many episodes there are.
-        directory = self._directory / secrets.token_hex(4)
-        return host_episode(
-            spec, directory, self._clock, self._limits, self._close, self._http, exchanges
-        )
-
     @contextmanager
     def _reserved(self, episode_id: str) -> Iterator[None]:
         """Keep an ID for an episode that is being opened."""
@@ -154,7 +116,7 @@ class Host:
         with self._lock:
             self._closed += 1
 
-    def _close(self, opened: OpenedEpisode, *, timed_out: bool = False) -> bool:
+    def _close(self, opened: ForkedEpisode, *, timed_out: bool = False) -> bool:
         with self._lock:
             # Another episode may have been opened with the same ID since.
             if self._open.get(opened.episode_id) is not opened:

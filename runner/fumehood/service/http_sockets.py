@@ -11,7 +11,6 @@ import socket
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
-from importlib import import_module
 from pathlib import Path
 
 from fumehood.core.ledger import Amounts, BudgetKind, Exhausted, Reservation
@@ -29,6 +28,7 @@ from fumehood.gateway.settings import GatewaySettings
 from fumehood.gateway.waiting import Activity
 from fumehood.service.seat_endpoint import SeatEndpoint
 from fumehood.service.trace_stream import TraceStream
+from fumehood.supervised.late_imports import import_late
 from fumehood.wire.http.listener import (
     STOP_TIMEOUT_S,
     App,
@@ -46,9 +46,6 @@ HELPER_NAME = "fumehood"
 THREADS = 16
 """Threads that execute calls. A seat occupies at most one of them. A seat that takes turns has a
 separate thread, so that seats that wait cannot block the seat that has the turn."""
-
-_IMPORTED_LATE = ("anyio._backends._asyncio", "concurrent.futures.thread", "encodings.idna")
-"""Modules that the libraries import at first use, when this process may no longer read them."""
 
 
 class HttpSockets:
@@ -77,8 +74,7 @@ class HttpSockets:
         self._brokers = set[Future[None]]()
         self._limits = limits or HttpLimits()
         self._helper_bytes = helper.read_bytes() if helper else None
-        for name in _IMPORTED_LATE:
-            import_module(name)
+        import_late("anyio._backends._asyncio")
         silence_loggers()
 
     def start(self, broker: socket.socket | None = None) -> None:

@@ -14,7 +14,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from fumehood.core.user_ids import SERVICE_UID
-from fumehood.harness_modes.registry import load_libraries, runs_confined
+from fumehood.harness_modes.registry import preload, start_checkers_of
 from fumehood.service.confinement import confine, import_modules_early, prefer_to_boxes
 from fumehood.service.forked_episode import EpisodeProcesses
 from fumehood.service.host import Host
@@ -68,9 +68,9 @@ def serve(
     # A client may have another working directory.
     directory = directory.resolve()
     processes, models = None, None
+    _import(worlds, has_http=http is not None)
     if not inline:
         prefer_to_boxes()
-        _import(worlds, has_http=http is not None)
         server = ForkedServer()
         models = http.read_models() if http and http.read_models else None
         processes = EpisodeProcesses(
@@ -82,20 +82,19 @@ def serve(
             models=models,
         )
     http_sockets = _http_sockets(http.helper, models, bounds) if http else None
-    # Some start a process, so they are not loaded before the fork server is forked.
-    load_libraries(name for name in worlds if inline or not runs_confined(name))
+    checkers = start_checkers_of(worlds)
     if inline:
         load_builtin_agents()
     confine(directory)
     # The process of an episode has another user, who enters the episode's folder.
     directory.chmod(0o711 if processes and os.getuid() == SERVICE_UID else 0o700)
+    for checker in checkers:
+        checker.wait_until_ready()
     if http_sockets is not None:
         http_sockets.start()
     if processes is not None:
         processes.start(http_sockets.serve_broker if http_sockets and models else None)
-    host = Host(
-        directory, MonotonicClock(), bounds, http_sockets, processes=processes, inline=inline
-    )
+    host = Host(MonotonicClock(), bounds, processes)
     control = ControlServer(host, str(directory / CONTROL_SOCKET))
     stop = Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -116,7 +115,7 @@ def _import(worlds: Sequence[str], *, has_http: bool) -> None:
     """Import everything that episodes need, once for this process and its fork server."""
     gc.disable()  # A collection has nothing to release, and takes a tenth of the time.
     import_modules_early()
-    load_libraries(name for name in worlds if runs_confined(name))
+    preload(worlds)
     if has_http:  # These libraries take longer than all others.
         import_module("fumehood.service.http_sockets")
     gc.enable()

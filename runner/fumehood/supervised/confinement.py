@@ -130,5 +130,6 @@ def _limit(limits: Limits, *, own_user: bool) -> None:
         if hard_limit == resource.RLIM_INFINITY:
             hard_limit = upper
         resource.setrlimit(kind, (min(lower, hard_limit), min(upper, hard_limit)))
-    if own_user:  # The kernel counts the processes of a user, not the children of a process.
+    # The kernel counts the processes of a user, not the children of a process.
+    if own_user or limits.processes == 0:
         resource.setrlimit(resource.RLIMIT_NPROC, (limits.processes, limits.processes))

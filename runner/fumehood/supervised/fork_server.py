@@ -18,7 +18,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Protocol
@@ -42,6 +42,7 @@ START_TIMEOUT_S = 30.0
 MARGIN_S = 15.0
 """How long after its deadline the end of a process may be reported."""
 STOP_TIMEOUT_S = 10.0
+ANSWER_BYTES_MAX = 64 << 20
 _PACKET_BYTES = 128 * 1024
 
 
@@ -166,6 +167,9 @@ class ForkServer:
         prepare: tuple[str, JsonObject] | None = None,
         folder: Path | None = None,
         process: ServerProcess | None = None,
+        before: str | None = None,
+        shared_user: int | None = None,
+        wait: bool = True,
     ) -> None:
         """Start the server, which imports everything once.
 
@@ -175,8 +179,14 @@ class ForkServer:
             prepare: a function, as ``module:function``, and its argument; called once in the
                 server, so that every process starts with its effects. It must start no thread.
             folder: where the own folders of processes are created; None for no such folders.
-            process: becomes the server; None for a new interpreter. With a process, the caller
-                calls ``wait_until_ready``, and no thread is started before.
+            process: becomes the server; None for a new interpreter.
+            before: a function, as ``module:function``, that the server calls with the arguments of
+                each request that has some, so that later processes start with its effects.
+            shared_user: the user that the server becomes after ``prepare``, if root starts it. Its
+                processes share that user; they have no output, no sockets and no signals. None for
+                one user for each process, if root starts the server.
+            wait: wait until the server has imported everything; otherwise the caller calls
+                ``wait_until_ready``, and no thread is started before.
 
         Raises:
             InputError: ``prepare`` raised it.
@@ -192,6 +202,8 @@ class ForkServer:
             "modules": list(modules),
             "prepare": prepare,
             "folder": str(folder) if folder else None,
+            "before": before,
+            "shared_user": shared_user,
         }
         # A server that has ended already is reported when it does not become ready.
         with suppress(BrokenPipeError, ConnectionResetError):
@@ -199,7 +211,7 @@ class ForkServer:
         self.holds: tuple[str, ...] = ()
         """The parts of the confinement that hold on this machine, such as ``network``."""
         self._reader = Thread(target=self._read, name="fork-server", daemon=True)
-        if process is None:
+        if wait:
             self.wait_until_ready()
 
     def wait_until_ready(self) -> None:
@@ -268,7 +280,44 @@ class ForkServer:
         Raises:
             InfraError: no process can be forked, or the server has ended or does not answer.
         """
-        child = self._request(entry, {}, limits, access or Access(), answers=True)
+        answer = self.ask_bytes(entry, json.dumps(question).encode(), limits, access)
+        if isinstance(answer, End):
+            return answer
+        try:
+            reply = json.loads(answer)
+        except (ValueError, RecursionError):
+            reply = {"failed": "its answer is not JSON"}
+        match reply:
+            case {"answer": dict(fields)}:
+                return fields
+            case {"failed": why}:
+                return End(EndReason.FAILED, 1, detail=str(why))
+        return End(EndReason.FAILED, 1, detail="its answer is not valid")
+
+    def ask_bytes(
+        self,
+        entry: str,
+        question: bytes,
+        limits: Limits,
+        access: Access | None = None,
+        arguments: JsonObject | None = None,
+    ) -> bytes | End:
+        """Return what a new process sent as its answer, unread, or how it ended without one.
+
+        The answer is a JSON object with ``answer`` or ``failed``, unless code in the process wrote
+        something else.
+
+        Args:
+            entry: name of an entry point.
+            question: its argument, a JSON object.
+            limits: limits of the process.
+            access: what it may reach; None for nothing but Python's files.
+            arguments: replace fields of the question; ``before`` gets them.
+
+        Raises:
+            InfraError: no process can be forked, or the server has ended or does not answer.
+        """
+        child = self._request(entry, arguments or {}, limits, access or Access(), answers=True)
         child.wait_until_started()
         with child.channel as channel:
             patience_s = None if limits.deadline_s is None else limits.deadline_s + MARGIN_S
@@ -276,19 +325,21 @@ class ForkServer:
             try:
                 # A process that has ended reads nothing; the reason follows.
                 with suppress(BrokenPipeError, ConnectionResetError):
-                    send_frame(channel, json.dumps(question).encode())
+                    send_frame(channel, question)
                 reply = _reply(channel)
             except TimeoutError:
                 child.kill()
                 raise InfraError(f"the fork server kills nothing after {patience_s} s") from None
-        if reply is not None and "answer" in reply:
-            answer = reply["answer"]
-            assert isinstance(answer, dict)
-            return answer
+        if reply is not None:
+            child.kill()  # Code in the process could go on.
+            return reply
         end = child.wait(MARGIN_S)
-        if end is None or end.reason is EndReason.LOST:
+        if end is None:  # It closed the channel itself.
+            child.kill()
+            end = End(EndReason.FAILED, 1, detail="it sent no answer")
+        if end.reason is EndReason.LOST:
             raise InfraError("the fork server has ended")
-        return replace(end, detail=str(reply["failed"])) if reply else end
+        return end
 
     def forget(self, number: int) -> None:
         """Kill a process that has not started yet, as soon as it has."""
@@ -403,12 +454,8 @@ class ForkServer:
                     child.on_ended(end_from_json(end))
 
 
-def _reply(channel: socket.socket) -> JsonObject | None:
+def _reply(channel: socket.socket) -> bytes | None:
     try:
-        frame = receive_frame(channel)
+        return receive_frame(channel, ANSWER_BYTES_MAX)
     except ConnectionResetError:
         return None
-    if frame is None:
-        return None
-    reply: JsonObject = json.loads(frame)
-    return reply

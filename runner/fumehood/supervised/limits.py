@@ -23,7 +23,8 @@ class Limits:
     deadline_s: float | None = None
     """Time from the start until it is killed; None for no deadline."""
     processes: int = 128
-    """Threads, if root started the server, so that the process has its own user."""
+    """Threads, if the process has its own user, because root started the server; 0 for no further
+    thread."""
     open_files: int = 256
     """File descriptors."""
     file_bytes: int = 64 << 20
@@ -59,6 +60,8 @@ class EndReason(Enum):
     """It raised an exception, or exited by itself with another status than 0."""
     DEADLINE = "deadline"
     """It was killed at its deadline."""
+    STALLED = "stalled"
+    """It was killed at its deadline, but something had stopped it, or no processor was free."""
     CPU = "cpu"
     """It exceeded its processor time."""
     MEMORY = "memory"
@@ -75,6 +78,7 @@ _TEXTS = {
     EndReason.EXITED: "ended",
     EndReason.FAILED: "failed with status {self.status}",
     EndReason.DEADLINE: "did not end within its deadline",
+    EndReason.STALLED: "was stopped or got no processor until its deadline",
     EndReason.CPU: "exceeded its processor time ({self.cpu_s:.1f} s used)",
     EndReason.MEMORY: "exceeded its memory",
     EndReason.REQUESTED: "was stopped",
@@ -110,7 +114,7 @@ class End:
         """Whether the process itself caused its end, and not its owner or an outsider."""
         if self.reason is EndReason.SIGNAL:
             return self.status not in OUTSIDE_SIGNALS
-        return self.reason not in (EndReason.REQUESTED, EndReason.LOST)
+        return self.reason not in (EndReason.REQUESTED, EndReason.LOST, EndReason.STALLED)
 
     def __str__(self) -> str:
         text = _TEXTS[self.reason].format(self=self)

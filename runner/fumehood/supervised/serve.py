@@ -7,6 +7,7 @@ requests, so it may keep the rights of root, which it needs to give each child a
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import json
 import os
@@ -32,6 +33,7 @@ from fumehood.core.json_values import JsonObject
 from fumehood.core.user_ids import EPISODE_UIDS
 from fumehood.supervised.confinement import confine, leave_network
 from fumehood.supervised.frames import receive_frame, send_frame
+from fumehood.supervised.late_imports import import_late
 from fumehood.supervised.limits import (
     CRASH_SIGNALS,
     Access,
@@ -40,6 +42,7 @@ from fumehood.supervised.limits import (
     Limits,
     access_from_json,
 )
+from fumehood.supervised.progress import read_progress
 from fumehood.supervised.system_calls import build_filter
 from fumehood.supervised.users import UserLease
 
@@ -48,6 +51,11 @@ PACKET_BYTES = 128 * 1024
 FILES_MAX = 4
 """File descriptors of one request."""
 PROBE_TIMEOUT_S = 10.0
+STALLED_CPU_S_MAX = 2.0
+"""A child that has run for longer than this until its deadline was not stalled, however busy the
+machine is."""
+LATE_S = 1.0
+"""If this server is later than this, something has stopped it, and perhaps its children."""
 EMPTY_FOLDERS_MAX = 64
 """Folders in a child's folder that this server removes itself."""
 REMOVAL_TIMEOUT_S = 0.5
@@ -55,11 +63,8 @@ REMOVAL_TIMEOUT_S = 0.5
 FAILED_STATUS = 1
 MEMORY_STATUS = 77
 """Exit status of a child that ran out of memory in Python code."""
-_IMPORTED_LATE = (
-    *("concurrent.futures.thread", "concurrent.futures.process", "_strptime", "traceback"),
-    *("encodings.idna", "encodings.unicode_escape"),
-)
-"""Modules that Python imports at first use, when a child may no longer read them."""
+_CLONE_NEWNET = 0x4000_0000
+_PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 4, 38
 
 
 @dataclass(slots=True)
@@ -103,18 +108,35 @@ class _Server:
         self._is_root = os.geteuid() == 0
         self._root = Path(settings["folder"]) if settings["folder"] else None
         self._has_network = self._is_root or not leave_network()
-        for module in (*_IMPORTED_LATE, *settings["modules"]):
-            import_module(module)
+        import_late(*settings["modules"])
         self._entries = {name: _function(path) for name, path in settings["entries"].items()}
         if settings["prepare"]:
             path, arguments = settings["prepare"]
             _function(path)(arguments)
-        self._filters = {starts: build_filter(starts_programs=starts) for starts in (False, True)}
+        self._before = _function(settings["before"]) if settings["before"] else None
+        self._shares_user = settings["shared_user"] is not None
+        self._filters = {
+            starts: build_filter(starts_programs=starts, shares_user=self._shares_user)
+            for starts in (False, True)
+        }
+        if self._shares_user:
+            self._share_user(settings["shared_user"])
         self._running: dict[int, _Running] = {}
         self._poll = select.poll()
         self._poll.register(control, select.POLLIN)
         gc.collect()
         gc.freeze()  # Otherwise a collection in a child would copy the pages of all objects.
+
+    def _share_user(self, uid: int) -> None:
+        """Give up the rights of root, and protect this process from children with its user."""
+        libc = ctypes.CDLL(None)
+        if self._is_root:
+            self._is_root, self._has_network = False, libc.unshare(_CLONE_NEWNET) != 0
+            os.setgroups([])
+            os.setresgid(uid, uid, uid)
+            os.setresuid(uid, uid, uid)
+        libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+        libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
     def probe(self) -> list[str]:
         """Return the names of the protections that work on this machine."""
@@ -164,9 +186,12 @@ class _Server:
             self._seal(request["number"])
             return True
         try:
+            if self._before is not None and request["arguments"]:
+                self._before(request["arguments"])
             self._start(request, files)
-        except OSError as error:
-            self._send({"refused": request["number"], "why": str(error)})
+        except Exception as error:
+            why = str(error) if isinstance(error, OSError) else repr(error)[:1000]
+            self._send({"refused": request["number"], "why": why})
         finally:
             for file in files:
                 os.close(file)
@@ -222,6 +247,7 @@ class _Server:
                         **({"folder": str(folder)} if folder else {}),
                         **({"files": list(files[1:])} if len(files) > 1 else {}),
                     },
+                    is_silent=self._shares_user,
                 )
             )
         deadline = None if limits.deadline_s is None else time.monotonic() + limits.deadline_s
@@ -284,8 +310,13 @@ class _Server:
     def _kill_late(self) -> None:
         now = time.monotonic()
         for child in self._running.values():
-            if child.deadline is not None and child.deadline <= now:
-                _kill(child, EndReason.DEADLINE)
+            if child.deadline is None or child.deadline > now or child.killed is not None:
+                continue
+            assert child.limits.deadline_s is not None
+            if now - child.deadline > LATE_S:
+                child.deadline = now + child.limits.deadline_s
+            else:
+                _kill(child, EndReason.STALLED if _is_stalled(child) else EndReason.DEADLINE)
 
     def _send(self, reply: JsonObject) -> None:
         with suppress(OSError):  # The owner is gone, which the next poll reports.
@@ -311,6 +342,15 @@ def _remove(folder: Path) -> None:
     removing = subprocess.Popen(["rm", "-rf", "--", str(folder)], stderr=subprocess.DEVNULL)
     with suppress(subprocess.TimeoutExpired):
         removing.wait(REMOVAL_TIMEOUT_S)
+
+
+def _is_stalled(child: _Running) -> bool:
+    """Return whether a child was stopped, or waited for a processor most of the time."""
+    progress = read_progress(child.pid)
+    if progress is None or child.limits.deadline_s is None:
+        return False
+    is_starved = progress.waited_s > child.limits.deadline_s / 2
+    return progress.is_stopped or (is_starved and progress.ran_s < STALLED_CPU_S_MAX)
 
 
 def _kill(child: _Running, reason: EndReason) -> None:
@@ -373,13 +413,15 @@ def _confined(
     confine_process: Callable[[], list[str]],
     work: Callable[[socket.socket, JsonObject], None],
     arguments: JsonObject,
+    *,
+    is_silent: bool,
 ) -> None:
     """Close all other files, confine this process and work. ``files[0]`` is the channel."""
     kept_fds = sorted(files)
     ends = [*kept_fds, resource.getrlimit(resource.RLIMIT_NOFILE)[0]]
     for before, after in zip([2, *kept_fds], ends, strict=True):
         os.closerange(before + 1, after)
-    _leave_terminal()
+    _leave_terminal(everything=is_silent)
     for signal_number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(signal_number, signal.SIG_DFL)
     holds = confine_process()
@@ -387,11 +429,14 @@ def _confined(
         work(end, {**arguments, "holds": list(holds)} if work is _report else arguments)
 
 
-def _leave_terminal() -> None:
-    """Replace a terminal: this process could read what its user types, and write escapes to it."""
+def _leave_terminal(*, everything: bool) -> None:
+    """Replace a terminal: this process could read what its user types, and write escapes to it.
+
+    With ``everything``, replace also files and pipes.
+    """
     null = os.open(os.devnull, os.O_RDWR)
     for stream in range(3):
-        if os.isatty(stream):
+        if everything or os.isatty(stream):
             os.dup2(null, stream)
     os.close(null)
 
@@ -409,13 +454,13 @@ def _work(
 
 
 def _answer(
-    entry: Callable[[JsonObject], JsonObject], channel: socket.socket, _: JsonObject
+    entry: Callable[[JsonObject], JsonObject], channel: socket.socket, arguments: JsonObject
 ) -> None:
     question = receive_frame(channel)
     if question is None:
         return
     try:
-        answer = {"answer": entry(json.loads(question))}
+        answer = {"answer": entry({**json.loads(question), **arguments})}
     except MemoryError:
         raise
     except Exception as error:

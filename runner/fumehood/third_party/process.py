@@ -1,33 +1,43 @@
 """Starts and queries the process that runs a third-party checker or simulator.
 
-Questions contain text from agents, and some checkers evaluate it. The process can therefore only
-compute. Each question is answered in a forked child, so all questions start from the same state.
+Questions contain text from agents, and some checkers evaluate it. Each question is therefore
+answered in a forked process, which can only compute and starts from the same state as all others.
+Questions do not wait for each other.
 """
 
 from __future__ import annotations
 
 import atexit
 import json
-import subprocess
-import sys
-from collections.abc import Callable
-from contextlib import suppress
+import os
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
-from select import select
 from threading import Lock
 from typing import Protocol
 
-from fumehood.core.errors import InfraError, InputError
+from fumehood.core.errors import InfraError
 from fumehood.core.json_values import JsonObject
-from fumehood.third_party.serve import OF_CHILD
+from fumehood.core.user_ids import CHECKER_UID
+from fumehood.supervised.fork_server import ForkServer
+from fumehood.supervised.limits import Access, End, Limits
 
-ANSWER_TIMEOUT_S = 150.0
-"""Longer than the process's own limit of a question, so that the process can report the error."""
-START_TIMEOUT_S = 60.0
-END_TIMEOUT_S = 5.0
+CPU_S_MAX = 20
+"""Limit per question."""
+LIMITS = Limits(
+    memory_bytes=2 << 30,
+    cpu_s=CPU_S_MAX,
+    deadline_s=6 * CPU_S_MAX,
+    processes=0,
+    open_files=64,
+    file_bytes=0,
+)
+PLACES = ("checkout", "domain", "folder", "split")
+"""Fields of a question that name files of the user."""
+WITH_PLACES = frozenset({"tau2", "taubench"})
+"""Checkers that read such files."""
 NO_ANSWER = "no_answer"
 """Error code of a call that ended its process without a reply."""
+_MODULE = "fumehood.third_party.serve"
 
 
 class QuestionFailed(InfraError):
@@ -35,99 +45,98 @@ class QuestionFailed(InfraError):
 
 
 class CheckerProcess:
-    """One checker's process. Threads may share it; their questions are serialised."""
+    """One checker's process. Threads may share it; their questions run at the same time."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, limits: Limits = LIMITS, wait: bool = True) -> None:
         """Start the process of a name in ``fumehood.third_party.serve.CHECKERS``.
+
+        Args:
+            name: of the checker.
+            limits: of one question.
+            wait: wait until the process has imported the checker; otherwise the caller calls
+                ``wait_until_ready``.
 
         Raises:
             InputError: A required package is not installed.
             InfraError: The process does not start.
         """
         self._name = name
-        self._lock = Lock()
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", "-c", _START, str(_ROOT), name],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={"PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"},
-            cwd="/",
-            # Ctrl-C in the terminal is for the process that asks.
-            start_new_session=True,
+        self._limits = limits
+        self._server = ForkServer(
+            {"answer": f"{_MODULE}:answer"},
+            prepare=(f"{_MODULE}:load", {"name": name}),
+            before=f"{_MODULE}:prepare",
+            shared_user=CHECKER_UID,
+            wait=wait,
         )
-        self._is_late = False
+        self.wait_until_ready = self._server.wait_until_ready
         atexit.register(self.close)
-        ready = self._read(START_TIMEOUT_S)
-        if "missing" in ready:
-            raise InputError(str(ready["missing"]))
 
     @property
     def process_id(self) -> int:
         """Process ID of the forking process."""
-        return self._process.pid
+        return self._server.pid
 
     @property
     def has_ended(self) -> bool:
-        """Whether the process has ended or is stuck, so that it answers no more questions."""
-        return self._is_late or self._process.poll() is not None
+        """Whether the process has ended, so that it answers no more questions."""
+        return not self._server.alive
 
     def ask(self, question: JsonObject) -> JsonObject:
         """Return the checker's reply.
 
         Raises:
             QuestionFailed: The checker fails on this question, or exceeds its time or memory.
-            InfraError: The process has ended or is stuck.
+            InfraError: The process has ended, or the question was stopped by an outsider.
         """
-        with self._lock:
-            if self._is_late:  # Its reply would belong to an earlier question.
-                raise InfraError(f"the checker {self._name} has ended")
-            try:
-                assert self._process.stdin is not None
-                self._process.stdin.write(json.dumps(question).encode("ascii") + b"\n")
-                self._process.stdin.flush()
-            except OSError:
-                raise InfraError(f"the checker {self._name} has ended") from None
-            answer = self._read(ANSWER_TIMEOUT_S)
-        if "failed" in answer:
-            raise QuestionFailed(f"the checker {self._name} failed: {answer['failed']}")
-        if "stalled" in answer:
-            raise InfraError(f"the checker {self._name} did not run: {answer['stalled']}")
-        return answer
+        places = {key: question[key] for key in PLACES if key in question}
+        reply = self.ask_bytes(json.dumps(question).encode(), places)
+        return read_answer(self._name, reply)
+
+    def ask_bytes(self, question: bytes, places: JsonObject) -> bytes:
+        """Return a reply that was not read: a JSON object with ``answer`` or ``failed``.
+
+        Args:
+            question: A JSON object, which was not read.
+            places: Replace the fields of the question that name files.
+
+        Raises:
+            QuestionFailed: As for :meth:`ask`.
+            InfraError: As for :meth:`ask`.
+        """
+        if self._name not in WITH_PLACES:
+            places = {}
+        named = (places.get(key) for key in ("checkout", "folder"))
+        access = Access(readable=tuple(path for path in named if path and os.path.isabs(str(path))))  # type: ignore[misc]
+        reply = self._server.ask_bytes("answer", question, self._limits, access, places)
+        if not isinstance(reply, End):
+            return reply
+        if reply.is_own_fault:
+            raise QuestionFailed(f"the checker {self._name} failed: the question {reply}")
+        raise InfraError(f"the checker {self._name} did not run: the question {reply}")
 
     def close(self) -> None:
         """Stop the process."""
-        self._kill()
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
-                with suppress(OSError):
-                    stream.close()
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(END_TIMEOUT_S)
+        atexit.unregister(self.close)
+        self._server.close()
 
-    def _kill(self) -> None:
-        # A service started by root has changed its user and may not kill the process. Closing its
-        # standard input ends it as well.
-        with suppress(PermissionError):
-            self._process.kill()
 
-    def _read(self, timeout_s: float) -> JsonObject:
-        stream = self._process.stdout
-        assert stream is not None
-        ready, _, _ = select([stream], [], [], timeout_s)
-        line = stream.readline() if ready else b""
-        if not line:
-            self._is_late = True
-            self.close()
-            raise InfraError(f"the checker {self._name} does not reply within {timeout_s} s")
-        try:
-            answer = json.loads(line)
-        except (ValueError, RecursionError):
-            answer = {"failed": "its reply is not JSON"}
-        if not isinstance(answer, dict):
-            return {}
-        if line.startswith(OF_CHILD) and "stalled" in answer:
-            return {"failed": "its reply is not valid"}
-        return answer
+def read_answer(name: str, reply: bytes) -> JsonObject:
+    """Return the answer in a reply of a checker.
+
+    Raises:
+        QuestionFailed: The checker failed, or its reply is not valid.
+    """
+    try:
+        fields = json.loads(reply)
+    except (ValueError, RecursionError):
+        fields = None
+    match fields:
+        case {"answer": dict(answer)}:
+            return answer
+        case {"failed": why}:
+            raise QuestionFailed(f"the checker {name} failed: {why}")
+    raise QuestionFailed(f"the checker {name} failed: its reply is not valid")
 
 
 class Checker(Protocol):
@@ -156,16 +165,21 @@ def route_questions(route: Route) -> None:
     _routes.append(route)
 
 
+def are_routed() -> bool:
+    """Return whether the questions of this process go elsewhere."""
+    return bool(_routes)
+
+
 def checker(name: str) -> Checker:
     """Return a checker, whose process starts on first use."""
-    return _RoutedChecker(name) if _routes else _checker_process(name)
+    return _RoutedChecker(name) if _routes else checker_process(name)
 
 
 _processes: dict[str, CheckerProcess] = {}
 _starting = Lock()
 
 
-def _checker_process(name: str) -> CheckerProcess:
+def checker_process(name: str) -> CheckerProcess:
     """Return the process of a checker; one that has ended is replaced."""
     with _starting:
         process = _processes.get(name)
@@ -174,11 +188,11 @@ def _checker_process(name: str) -> CheckerProcess:
         return process
 
 
-_START = (
-    "import sys; sys.path.insert(0, sys.argv[1]); from fumehood.third_party.serve import main; "
-    "main(sys.argv[2])"
-)
-"""Runs with ``-I``: neither the working directory nor environment variables affect imports."""
+def start_checkers(names: Iterable[str]) -> list[CheckerProcess]:
+    """Start the processes of checkers, without a thread; ``wait_until_ready`` starts their threads.
 
-_ROOT = Path(__file__).resolve().parents[2]
-"""Folder of the import package; a checkout need not be installed."""
+    A process that drops its rights calls this first, because it may start none later.
+    """
+    started = {name: CheckerProcess(name, wait=False) for name in names if name not in _processes}
+    _processes.update(started)
+    return list(started.values())

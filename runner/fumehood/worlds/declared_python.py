@@ -16,13 +16,8 @@ from fumehood.third_party.process import NO_ANSWER, checker
 from fumehood.worlds.declared import CODES, STATE_BYTES_MAX, Declared, Rejected
 from fumehood.worlds.schema import reject
 
-NEEDS_PROCESSES = True
-"""Its calls need another process, so an episode cannot run in a confined one."""
-
-
-def preload() -> None:
-    """Start the process while this one can still read Python's files."""
-    checker("declared")
+CHECKER = "declared"
+"""Answers the calls."""
 
 
 class DeclaredPython(Declared):

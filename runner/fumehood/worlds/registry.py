@@ -10,6 +10,7 @@ from fumehood.core.episode_spec import DataMode, DataSource, EpisodeSpec
 from fumehood.core.json_values import JsonObject, copy_object
 from fumehood.core.registry import Registry
 from fumehood.core.tools import Toolset, World
+from fumehood.third_party.outside import CheckerOutside, Outside
 
 PATHS = ("snapshot", "recording")
 """Settings of a data source that are paths."""
@@ -121,26 +122,46 @@ def preload(names: Iterable[str]) -> None:
             load()
 
 
-def runs_confined(name: str, data_source: DataSource | None = None) -> bool:
-    """Return whether a world needs neither the network nor another process.
+def checkers_of(names: Iterable[str]) -> set[str]:
+    """Return the names of the third-party checkers that answer calls of these worlds.
 
-    Args:
-        name: of the world.
-        data_source: of the run; None for none.
+    Raises:
+        InputError: there is no such world.
+    """
+    modules = [sys.modules[WORLDS.load(name).__module__] for name in names]
+    return {module.CHECKER for module in modules if hasattr(module, "CHECKER")}
+
+
+def open_outside(spec: EpisodeSpec) -> Outside | None:
+    """Open what the process of an episode needs and cannot reach; None if it needs nothing.
+
+    Raises:
+        InputError: there is no such world, or its state or data source is unusable.
+        InfraError: what it needs does not start.
+    """
+    module = sys.modules[WORLDS.load(spec.world).__module__]
+    if hasattr(module, "CHECKER"):
+        return CheckerOutside(module.CHECKER, spec.initial_state)
+    opens: Callable[[EpisodeSpec], Outside | None] | None = getattr(module, "open_outside", None)
+    return opens(spec) if opens else None
+
+
+def needs_outside(name: str) -> bool:
+    """Return whether a process without the network cannot play a world alone.
 
     Raises:
         InputError: there is no such world.
     """
     module = sys.modules[WORLDS.load(name).__module__]
-    if getattr(module, "NEEDS_PROCESSES", False):
-        return False
-    return data_source is None or data_source.data_mode in (DataMode.OFFLINE, DataMode.REPLAY)
+    needs_server = hasattr(module, "open_outside") and not needs_data_source(name)
+    return needs_server or hasattr(module, "CHECKER")
 
 
 def readable_paths(data_source: DataSource | None) -> tuple[str, ...]:
-    """Return the files and folders that a data source names."""
-    settings = data_source.settings if data_source else {}
-    return tuple(path for key in PATHS if isinstance(path := settings.get(key), str))
+    """Return the files and folders that the process of an episode reads."""
+    if data_source is None or data_source.data_mode in (DataMode.LIVE, DataMode.RECORD):
+        return ()
+    return tuple(path for key in PATHS if isinstance(path := data_source.settings.get(key), str))
 
 
 def needs_data_source(name: str) -> bool:

@@ -7,22 +7,38 @@ are optional.
 
 from __future__ import annotations
 
+import json
+import math
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fumehood.core.episode_spec import DataSource
-from fumehood.core.errors import InputError, SpecError, how_to_install
+from fumehood.core.episode_spec import DataMode, DataSource, EpisodeSpec
+from fumehood.core.errors import InfraError, InputError, SpecError, how_to_install
 from fumehood.core.json_values import Json, JsonObject, copy_json, copy_object
+from fumehood.core.ledger import BudgetKind
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
+from fumehood.third_party.outside import Outside
+from fumehood.third_party.process import Checker, QuestionFailed, are_routed, checker
 from fumehood.worlds.schema import reject
 from fumehood_snapshots.library.tools import K_MAX, TOOLS
 
 if TYPE_CHECKING:
+    from fumehood_snapshots.captures.capture import Capture
     from fumehood_snapshots.library.library import Library
     from fumehood_snapshots.library.reader import LibraryReader
+    from fumehood_snapshots.library.settings import EnvironmentConfig
     from fumehood_snapshots.snapshot import Snapshot
+    from fumehood_snapshots.web.fetcher import Fetcher
+    from fumehood_snapshots.web.recording import Purpose
 
+FETCHING = "fetching"
+"""Name of what fetches for the process of an episode."""
+PURPOSES: tuple[Purpose, ...] = ("page", "search")
+_NETWORK_MODES = (DataMode.LIVE, DataMode.RECORD)
 ANSWER_BYTES_MAX = 32_000
 """Default size limit of one result, bytes."""
 ANSWER_BYTES_LIMIT = 1_000_000
@@ -113,6 +129,83 @@ def open_reader(data_source: DataSource, session: str, state: JsonObject) -> Lib
     )
 
 
+def open_outside(spec: EpisodeSpec) -> Outside | None:
+    """Open what fetches for an episode; None if it does not use the network."""
+    source = spec.data_source
+    if source is None or source.data_mode not in _NETWORK_MODES:
+        return None
+    from fumehood_snapshots.errors import SnapshotError
+    from fumehood_snapshots.library.environment import open_fetchers
+
+    try:
+        return FetchOutside(open_fetchers(_config(source), spec.episode_id), _fetches_max(spec))
+    except SnapshotError as error:
+        raise SpecError("data_source", str(error)) from None
+    except OSError as error:
+        raise SpecError("data_source", f"{error.filename}: {error.strerror}") from None
+
+
+def _fetches_max(spec: EpisodeSpec) -> int | None:
+    """Return how often an episode may fetch: a call fetches once, and a seat may end a few."""
+    budgets = [seat.budget[BudgetKind.CALLS] for seat in spec.seats]
+    calls = [limit for limit in budgets if limit is not None]
+    return 2 * sum(calls) + 16 if len(calls) == len(budgets) else None
+
+
+class FetchOutside:
+    """Fetches for the process of an episode, within the policy of the run, and records."""
+
+    question_bytes_max = 64 * 1024
+
+    def __init__(self, fetchers: Mapping[Purpose, Fetcher], fetches_max: int | None) -> None:
+        """Fetch with ``fetchers``, at most ``fetches_max`` times; None for no limit."""
+        self._fetchers = fetchers
+        self._fetches_left = math.inf if fetches_max is None else fetches_max
+        self.has_failed = False
+
+    def answer(self, question: bytes) -> bytes:
+        """Fetch one page."""
+        from fumehood_snapshots.errors import FetchFailed
+
+        asked = json.loads(question)
+        fetcher = self._fetchers[asked["purpose"]]
+        self._fetches_left -= 1
+        if self._fetches_left < 0:
+            raise QuestionFailed("the budget of the episode allows no more pages")
+        try:
+            fields = asdict(fetcher.fetch(str(asked["url"])))
+        except FetchFailed as failed:
+            answer: JsonObject = {"failure": failed.failure.value, "reason": failed.reason}
+        except OSError as error:
+            self.has_failed = True
+            raise InfraError(f"a page cannot be fetched or recorded: {error}") from None
+        else:
+            answer = {**fields, "body": b64encode(fields["body"]).decode("ascii")}
+        return json.dumps({"answer": answer}).encode("ascii")
+
+    def close(self) -> None:
+        """Do nothing: each fetch has its own connection."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteFetcher:
+    """Implements ``Fetcher`` in the process of an episode."""
+
+    asker: Checker
+    purpose: Purpose
+
+    def fetch(self, url: str) -> Capture:
+        """Return the page that the service fetches."""
+        from fumehood_snapshots.captures.capture import Capture
+        from fumehood_snapshots.errors import FetchFailed, FetchFailure
+
+        answer: Any = self.asker.ask({"purpose": self.purpose, "url": url})
+        if "failure" in answer:
+            raise FetchFailed(FetchFailure(answer["failure"]), answer["reason"])
+        headers = tuple((str(name), str(value)) for name, value in answer["headers"])
+        return Capture(**{**answer, "body": b64decode(answer["body"]), "headers": headers})
+
+
 def _answer(reader: LibraryReader, call: ToolCall) -> JsonObject:
     # JSON Schema accepts 3.0 as an integer.
     arguments: dict[str, Any] = {
@@ -127,19 +220,27 @@ def _library(data_source: DataSource, session: str, state: JsonObject) -> Librar
     from fumehood_snapshots.errors import SnapshotError
     from fumehood_snapshots.library.environment import open_library
     from fumehood_snapshots.library.library import SealedLibrary
-    from fumehood_snapshots.library.settings import read_settings
 
     try:
-        settings = {**data_source.settings, "data_mode": data_source.data_mode.value}
-        config = read_settings(settings)
+        config = _config(data_source)
         if config.data_mode == "offline" and config.snapshot is not None:
             opened = _snapshot(config.snapshot, _digest(state))
             return SealedLibrary(opened, _number(state, "snippet_chars", 0) or config.snippet_chars)
-        return open_library(config, session)
+        fetchers = None
+        if data_source.data_mode in _NETWORK_MODES and are_routed():
+            asker = checker(FETCHING)
+            fetchers = {purpose: RemoteFetcher(asker, purpose) for purpose in PURPOSES}
+        return open_library(config, session, fetchers=fetchers)
     except SnapshotError as error:
         raise SpecError("data_source", str(error)) from None
     except OSError as error:
         raise SpecError("data_source", f"{error.filename}: {error.strerror}") from None
+
+
+def _config(data_source: DataSource) -> EnvironmentConfig:
+    from fumehood_snapshots.library.settings import read_settings
+
+    return read_settings({**data_source.settings, "data_mode": data_source.data_mode.value})
 
 
 @lru_cache(maxsize=8)

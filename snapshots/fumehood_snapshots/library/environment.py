@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -24,12 +25,15 @@ from fumehood_snapshots.web.recording import (
     ReplayingFetcher,
 )
 
+SHARES = 16
+"""An episode may take this part of the space for a recording."""
+
 
 def open_library(
     config: EnvironmentConfig,
     session: str,
     *,
-    recorder: Recorder | None = None,
+    fetchers: Mapping[Purpose, Fetcher] | None = None,
     resolve: Resolver = system_resolver,
 ) -> Library:
     """Return the library for one episode.
@@ -37,7 +41,7 @@ def open_library(
     Args:
         config: settings of the data mode.
         session: name of the episode; recordings separate the requests of sessions.
-        recorder: recorder of ``record``; episodes of one process share it.
+        fetchers: fetch for ``live`` and ``record``; None to fetch in this process.
         resolve: resolves names.
 
     Raises:
@@ -49,14 +53,31 @@ def open_library(
     if config.data_mode == "replay":
         replaying = ReplayingFetcher(Recording(_recording_folder(config)), session)
         return LiveLibrary(replaying, _provider(config.search, replaying), config.extractor)
-    if config.data_mode == "record" and recorder is None:
+    fetchers = fetchers or open_fetchers(config, session, resolve=resolve)
+    searching = _provider(config.search, fetchers["search"])
+    return LiveLibrary(fetchers["page"], searching, config.extractor)
+
+
+def open_fetchers(
+    config: EnvironmentConfig, session: str, *, resolve: Resolver = system_resolver
+) -> dict[Purpose, Fetcher]:
+    """Return what fetches pages and searches of one episode, for ``live`` and ``record``.
+
+    Args:
+        config: settings of the data mode.
+        session: name of the episode.
+        resolve: resolves names.
+    """
+    recorder = None
+    if config.data_mode == "record":
         assert config.recording is not None
-        recorder = Recorder(config.recording)
-    recorder = recorder if config.data_mode == "record" else None
+        bytes_max = config.recording_mb << 20
+        recorder = Recorder(config.recording, bytes_max // SHARES, bytes_max)
     assert config.fetch is not None
-    pages = _fetcher(config.fetch, recorder, session, "page", resolve)
-    searches = _fetcher(_search_policy(config), recorder, session, "search", resolve)
-    return LiveLibrary(pages, _provider(config.search, searches), config.extractor)
+    return {
+        "page": _fetcher(config.fetch, recorder, session, "page", resolve),
+        "search": _fetcher(_search_policy(config), recorder, session, "search", resolve),
+    }
 
 
 def _recording_folder(config: EnvironmentConfig) -> Path:

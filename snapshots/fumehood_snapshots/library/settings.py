@@ -15,6 +15,8 @@ from fumehood_snapshots.errors import SnapshotInputError
 from fumehood_snapshots.extraction.main_text import DEFAULT as DEFAULT_EXTRACTOR
 from fumehood_snapshots.web.policy import FetchPolicy
 
+RECORDING_MB = 4096
+
 
 class SearchConfig(BaseModel):
     """The provider of live searches."""
@@ -38,6 +40,8 @@ class EnvironmentConfig(BaseModel):
     """For ``offline``, and for ``replay`` if the snapshot was built from a recording."""
     recording: Path | None = None
     """Recording that ``record`` extends and ``replay`` reads."""
+    recording_mb: int = Field(default=RECORDING_MB, ge=1)
+    """Size of the recording, MiB. When it is reached, nothing is fetched any more."""
     fetch: FetchPolicy | None = None
     """For ``live`` and ``record``."""
     search: SearchConfig | None = None

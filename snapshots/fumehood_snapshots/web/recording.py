@@ -40,6 +40,8 @@ REQUESTS = "requests.jsonl"
 RESPONSES = "responses.warc"
 RESPONSE_INDEX = "responses.jsonl"
 LOCK = ".lock"
+LINE_BYTES = 1024
+"""Room for the other parts of a record."""
 
 Purpose = Literal["page", "search"]
 
@@ -80,17 +82,54 @@ class RecordedRequest:
 class Recorder:
     """Appends to a recording. Threads may share it; processes may share its folder."""
 
-    def __init__(self, folder: Path) -> None:
-        """Create the folder if it does not exist."""
+    def __init__(
+        self, folder: Path, bytes_max: int | None = None, folder_bytes_max: int | None = None
+    ) -> None:
+        """Create the folder if it does not exist.
+
+        Args:
+            folder: of the recording.
+            bytes_max: what this recorder may append; None for no limit.
+            folder_bytes_max: size of the whole recording; None for no limit.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
+        self._bytes_max = bytes_max
+        self._folder_bytes_max = folder_bytes_max
+        self._written_bytes = 0
+        self._is_full = False
         self._counts: Counter[tuple[str, str]] = Counter()
         self._mutex = Lock()
 
     def keep(self, capture: Capture) -> None:
-        """Append a response."""
+        """Append a response.
+
+        Raises:
+            FetchFailed: the recording would exceed its size.
+        """
         with self._alone():
+            self.take(len(capture.body))
             append_capture(self._folder / RESPONSES, self._folder / RESPONSE_INDEX, capture)
+
+    def take(self, size_bytes: int) -> None:
+        """Take space for a response or a request, with its headers. Once there is too little, there
+        is none for smaller ones either.
+
+        Raises:
+            FetchFailed: the recording would exceed its size.
+        """
+        files = [self._folder / name for name in (REQUESTS, RESPONSES, RESPONSE_INDEX)]
+        used_bytes = sum(file.stat().st_size for file in files if file.exists())
+        for used, limit, whose in (
+            (self._written_bytes, self._bytes_max, " of an episode"),
+            (used_bytes, self._folder_bytes_max, ""),
+        ):
+            if limit is not None and used + size_bytes + LINE_BYTES > limit:
+                self._is_full = True
+            if self._is_full:
+                reason = f"the recording{whose} may have at most {limit} bytes: raise recording_mb"
+                raise FetchFailed(FetchFailure.TOO_LARGE, reason)
+        self._written_bytes += size_bytes + LINE_BYTES
 
     def occurrence(self, session: str, key: str) -> int:
         """Return the number of earlier occurrences of this request in this session; count it."""
@@ -99,9 +138,15 @@ class Recorder:
             return self._counts[session, key] - 1
 
     def note(self, request: RecordedRequest) -> None:
-        """Append the result of a request."""
+        """Append the result of a request.
+
+        Raises:
+            FetchFailed: the recording would exceed its size.
+        """
+        line = request.line()
         with self._alone(), (self._folder / REQUESTS).open("ab") as stream:
-            stream.write(request.line())
+            self.take(len(line))
+            stream.write(line)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -130,6 +175,7 @@ class RecordingFetcher:
             FetchFailed: the fetch failed; the failure is recorded.
         """
         key = request_key(url)
+        self.recorder.take(len(url))  # Nothing is fetched that cannot be recorded.
         occurrence = self.recorder.occurrence(self.session, key)
         started = self.clock()
         capture, failed = None, None

@@ -16,7 +16,9 @@ from fumehood.core.errors import InfraError
 from fumehood.core.outcome import AgentCrashed, TimedOut
 from fumehood.core.trace import verify_chain
 from fumehood.orchestrator.service_pool import ServiceWorker
+from fumehood.service.forked_episode import EpisodeProcesses
 from fumehood.service.host import Host
+from fumehood.service.hosted_episode import host_episode
 from fumehood.service.message_limits import MessageLimits
 from fumehood.service.open_episode import MonotonicClock
 from fumehood.wire.control_client import ControlClient
@@ -185,7 +187,11 @@ def test_both_sides_notice_a_killed_service(mortal_worker: ServiceWorker) -> Non
 
 def test_a_full_service_rejects_another_episode_and_can_be_closed() -> None:
     with short_folder() as directory, ExitStack() as stack:
-        host = Host(Path(directory), MonotonicClock(), MessageLimits())
+        limits = MessageLimits()
+        processes = EpisodeProcesses(None, Path(directory), limits, has_http=False, helper=None)
+        processes.start()
+        stack.callback(processes.stop)
+        host = Host(MonotonicClock(), limits, processes)
         server = ControlServer(host, f"{directory}/control.sock", open_episodes=2)
         client = ControlClient(f"{directory}/control.sock")
         one, _ = (
@@ -207,11 +213,9 @@ def test_a_full_service_rejects_another_episode_and_can_be_closed() -> None:
 def test_a_failed_socket_leaves_nothing_open() -> None:
     with short_folder() as directory:
         deep = Path(directory) / ("d" * 100)
-        host = Host(deep, MonotonicClock(), MessageLimits())
         with pytest.raises(InfraError, match="cannot create a socket"):
-            host.open_episode(episode_spec())
-        assert host.health().episodes_open == 0
-        assert list(deep.iterdir()) == []
+            host_episode(episode_spec(), deep, MonotonicClock(), MessageLimits())
+        assert not deep.exists()
 
 
 @pytest.mark.parametrize("method", ["OpenEpisode", "CloseEpisode", "Health"])

@@ -15,6 +15,8 @@ INSTALL = "pip install 'fumehood[bfcl]' && pip install --no-deps 'bfcl-eval==202
 
 _CHECKER = "bfcl_eval.eval_checker"
 _SOURCES = f"{_CHECKER}.multi_turn_eval.func_source_code"
+_ATTEMPT = "attempt"
+"""Name of the simulators' instances, which no other question uses: each has its own process."""
 
 
 def load() -> None:
@@ -48,7 +50,7 @@ def _multi_turn(question: dict[str, Any]) -> dict[str, Any]:
     decoded = [[[python_source(*call)] for call in turn] for turn in question["turns"]]
     entry = question["entry"]
     verdict: dict[str, Any] = checker.multi_turn_checker(
-        decoded, question["ground_truth"], entry, entry["id"].rsplit("_", 1)[0], question["attempt"]
+        decoded, question["ground_truth"], entry, entry["id"].rsplit("_", 1)[0], _ATTEMPT
     )
     return verdict
 
@@ -62,7 +64,7 @@ def _single_turn(question: dict[str, Any]) -> dict[str, Any]:
         question["ground_truth"],
         language[question["language"]],
         question["category"],
-        question["attempt"],
+        _ATTEMPT,
     )
     return verdict
 

@@ -23,7 +23,7 @@ class SqlDatabase(Protocol):
         """Create a table with text columns."""
         ...
 
-    def execute(self, statement: str, rows_max: int) -> tuple[list[Row], bool]:
+    def execute(self, statement: str, rows_max: int) -> tuple[str, bool]:
         """Execute a statement of an agent.
 
         Args:
@@ -31,7 +31,7 @@ class SqlDatabase(Protocol):
             rows_max: Maximum number of returned rows.
 
         Returns:
-            The rows, and whether the statement may have changed data.
+            The rows as Python's text, and whether the statement may have changed data.
         """
         ...
 

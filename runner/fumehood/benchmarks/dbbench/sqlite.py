@@ -80,8 +80,12 @@ class SqliteAsMySql:
         self._database.trusted(f"CREATE TABLE {quote_name(name)} ({definitions})")
         self._database.fill(f"INSERT INTO {quote_name(name)} VALUES ({placeholders})", rows)
 
-    def execute(self, statement: str, rows_max: int) -> tuple[list[Row], bool]:
+    def execute(self, statement: str, rows_max: int) -> tuple[str, bool]:
         """Translate and execute a statement of an agent."""
+        rows, may_have_written = self._execute(statement, rows_max)
+        return str(rows), may_have_written
+
+    def _execute(self, statement: str, rows_max: int) -> tuple[list[Row], bool]:
         if len(statement) > STATEMENT_BYTES_MAX:
             raise Rejected(f"the statement is longer than {STATEMENT_BYTES_MAX} bytes")
         try:

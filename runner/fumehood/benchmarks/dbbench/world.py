@@ -13,7 +13,6 @@ from fumehood.benchmarks.dbbench.sqlite import SqliteAsMySql
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
-from fumehood.third_party.process import checker
 from fumehood.worlds.schema import reject, tool
 
 RESULT_CHARS_MAX = 800
@@ -32,14 +31,8 @@ _TOOLS = (
     ),
 )
 
-
-NEEDS_PROCESSES = True
-"""Its calls need another process, so an episode cannot run in a confined one."""
-
-
-def preload() -> None:
-    """Start the translator's process while this one can still read Python's files."""
-    checker("dbbench")
+CHECKER = "dbbench"
+"""Translates the statements."""
 
 
 class Sql:
@@ -88,13 +81,13 @@ class Sql:
         if _TRANSACTION.fullmatch(query):
             return Value({"response": "[]"})
         try:
-            rows, may_have_written = self._database.execute(query, ROWS_MAX)
+            text, may_have_written = self._database.execute(query, ROWS_MAX)
         except Rejected as rejection:
             return reject("sql_error", _cut(str(rejection)))
         if may_have_written:
             self._is_current = False
             self.revision += 1
-        return Value({"response": _cut(str(rows))})
+        return Value({"response": _cut(text)})
 
     def _fill(self, tables: Json) -> None:
         if not isinstance(tables, list):

@@ -5,17 +5,22 @@ State and tool equal those of ``sql``. Clock and random numbers are MariaDB's ow
 
 from __future__ import annotations
 
+import json
 import re
 import weakref
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from fumehood.benchmarks.dbbench.database import Rejected, Row, cell_to_json, quote_name
+from fumehood.benchmarks.dbbench.database import Rejected, cell_to_json, quote_name
 from fumehood.benchmarks.dbbench.mariadb_server import STRICT, MariaDbServer, mariadbd, server
-from fumehood.benchmarks.dbbench.world import Sql
+from fumehood.benchmarks.dbbench.world import RESULT_CHARS_MAX, Sql
+from fumehood.benchmarks.dbbench.world import ROWS_MAX as SHOWN_ROWS_MAX
+from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InfraError, SpecError
-from fumehood.core.json_values import Json, JsonObject
+from fumehood.core.json_values import Json, JsonObject, copy_object
+from fumehood.third_party.outside import Outside
+from fumehood.third_party.process import QuestionFailed, are_routed, checker
 
 RIGHTS = (
     "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, ALTER, INDEX, REFERENCES, CREATE VIEW, SHOW VIEW"
@@ -51,10 +56,6 @@ one."""
 _CONNECTION_LOST_CODES = frozenset({2006, 2013})
 
 
-NEEDS_PROCESSES = True
-"""Its calls need another process, so an episode cannot run in a confined one."""
-
-
 def preload() -> None:
     """Check that the server is installed and import its client while this process can read them."""
     mariadbd()
@@ -77,11 +78,87 @@ class MariaDbSql(Sql):
             InputError: MariaDB is not installed.
             InfraError: MariaDB does not start.
         """
-        preload()
-        is_strict = state.get("strict", True)
-        if not isinstance(is_strict, bool):
-            raise SpecError("initial_state.strict", "must be true or false")
-        super().__init__(state, MariaDbAttempt(server(), STRICT if is_strict else ""))
+        super().__init__(state, RemoteDatabase() if are_routed() else _new_database(state))
+
+
+def _new_database(state: JsonObject) -> MariaDbAttempt:
+    is_strict = state.get("strict", True)
+    if not isinstance(is_strict, bool):
+        raise SpecError("initial_state.strict", "must be true or false")
+    preload()
+    return MariaDbAttempt(server(), STRICT if is_strict else "")
+
+
+def open_outside(spec: EpisodeSpec) -> Outside:
+    """Open the database of an episode, with the tables of its task."""
+    state = copy_object(spec.initial_state)
+    database = _new_database(state)
+    Sql(state, database)
+    return DatabaseOutside(database)
+
+
+class DatabaseOutside:
+    """The database of one episode, for its process, which cannot reach the server."""
+
+    question_bytes_max = 8 << 20
+    """A statement is one argument of a call, and a character has up to six bytes in JSON."""
+
+    def __init__(self, database: MariaDbAttempt) -> None:
+        self._database: MariaDbAttempt | None = database
+        self._server = database.server
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the server has ended."""
+        return not self._server.alive
+
+    def answer(self, question: bytes) -> bytes:
+        """Execute one statement, or read all tables."""
+        assert self._database is not None
+        answer: JsonObject
+        match json.loads(question):
+            case {"statement": str(statement)}:
+                try:
+                    text, may_have_written = self._database.execute(statement, SHOWN_ROWS_MAX)
+                    # Longer texts are cut and marked.
+                    answer = {"text": text[: RESULT_CHARS_MAX + 1], "wrote": may_have_written}
+                except Rejected as rejection:
+                    answer = {"rejected": str(rejection)[: RESULT_CHARS_MAX + 1]}
+            case _:
+                answer = {"tables": [*self._database.tables()]}
+        return json.dumps({"answer": answer}).encode("ascii")
+
+    def close(self) -> None:
+        """Release the database, which the server then drops."""
+        self._database = None
+
+
+class RemoteDatabase:
+    """Implements ``SqlDatabase`` in the process of an episode."""
+
+    def __init__(self) -> None:
+        self._asker = checker("mariadb")
+
+    def create_table(
+        self, name: str, columns: Sequence[str], rows: Sequence[Sequence[Json]]
+    ) -> None:
+        """Do nothing: the service has created the tables of the task."""
+
+    def execute(self, statement: str, rows_max: int) -> tuple[str, bool]:
+        """Execute one statement of an agent."""
+        try:
+            answer: Any = self._asker.ask({"statement": statement})
+        except QuestionFailed as failed:
+            raise Rejected(str(failed)) from None
+        if "rejected" in answer:
+            raise Rejected(answer["rejected"])
+        return answer["text"], answer["wrote"]
+
+    def tables(self) -> list[JsonObject]:
+        """Return all tables."""
+        answer: Any = self._asker.ask({})
+        tables: list[JsonObject] = answer["tables"]
+        return tables
 
 
 class MariaDbAttempt:
@@ -94,7 +171,7 @@ class MariaDbAttempt:
         Raises:
             InfraError: The server fails.
         """
-        self._server = server
+        self.server = server
         self._sql_mode = sql_mode
         self._name = server.begin_attempt(RIGHTS)
         weakref.finalize(self, server.ended_attempts.append, self._name)
@@ -109,7 +186,7 @@ class MariaDbAttempt:
         placeholders = ", ".join(["%s"] * len(columns))
         table = quote_name(name).replace("%", "%%")
         try:
-            with self._server.connection(self._name, self._sql_mode).cursor() as cursor:
+            with self.server.connection(self._name, self._sql_mode).cursor() as cursor:
                 cursor.execute(f"CREATE TABLE {quote_name(name)} ({definitions})")
                 cursor.executemany(f"INSERT INTO {table} VALUES ({placeholders})", rows)
         except import_module("pymysql").err.Error as error:
@@ -118,7 +195,7 @@ class MariaDbAttempt:
             raise Rejected(self._message(error)) from None
         self._initial_tables.append(name)
 
-    def execute(self, statement: str, rows_max: int) -> tuple[list[Row], bool]:
+    def execute(self, statement: str, rows_max: int) -> tuple[str, bool]:
         """Execute one statement of an agent as a transaction."""
         is_reading = _is_reading(statement)
         variables = self._variables | _variables(statement)
@@ -126,7 +203,7 @@ class MariaDbAttempt:
             raise Rejected(f"more than {VARIABLES_MAX} user variables")
         self._variables = variables
         pymysql = import_module("pymysql")
-        connection = self._server.connection(self._name, self._sql_mode)
+        connection = self.server.connection(self._name, self._sql_mode)
         cursor = connection.cursor(pymysql.cursors.SSCursor)
         try:
             cursor.execute(statement)
@@ -144,7 +221,7 @@ class MariaDbAttempt:
         if not is_reading:
             self._limit_size()
         visible = [tuple(map(self._replace_name, row)) for row in rows[:rows_max]]
-        return visible, not is_reading
+        return str(visible), not is_reading
 
     def _limit_size(self) -> None:
         """Remove a database that would fill the disk, or the memory when its state is read.
@@ -152,21 +229,21 @@ class MariaDbAttempt:
         Raises:
             Rejected: the database was removed.
         """
-        ((size,),) = self._server.trusted(
+        ((size,),) = self.server.trusted(
             "SELECT COALESCE(SUM(file_size), 0) FROM information_schema.innodb_sys_tablespaces "
             f"WHERE name LIKE '{self._name}/%'"
         )
         if int(str(size)) > FILE_BYTES_MAX:
-            self._server.trusted(
+            self.server.trusted(
                 f"DROP DATABASE IF EXISTS {self._name}",
                 f"CREATE DATABASE {self._name} CHARACTER SET utf8mb4",
             )
-            self._server.disconnect(self._name)
+            self.server.disconnect(self._name)
             raise Rejected(f"the database exceeds {FILE_BYTES_MAX} bytes and was removed")
 
     def tables(self) -> list[JsonObject]:
         """Return the initial tables in their order, then those of the agent by name."""
-        rows = self._server.trusted(
+        rows = self.server.trusted(
             # An agent may have dropped the whole database.
             f"CREATE DATABASE IF NOT EXISTS {self._name} CHARACTER SET utf8mb4",
             f"SHOW FULL TABLES FROM {self._name} WHERE Table_type = 'BASE TABLE'",
@@ -179,16 +256,16 @@ class MariaDbAttempt:
         try:
             return self._read_table(name)
         except InfraError:
-            self._server.trusted("DO 0")  # Raises an error if the server has failed.
+            self.server.trusted("DO 0")  # Raises an error if the server has failed.
             # The agent created an unreadable table, such as a merge of missing tables.
             return {"name": name, "columns": [], "rows": []}
 
     def _read_table(self, name: str) -> JsonObject:
         table = f"{self._name}.{quote_name(name)}"
         columns: list[Json] = [
-            str(row[0]) for row in self._server.trusted(f"SHOW COLUMNS FROM {table}")
+            str(row[0]) for row in self.server.trusted(f"SHOW COLUMNS FROM {table}")
         ]
-        rows = self._server.trusted(f"SELECT * FROM {table} LIMIT {ROWS_MAX}")
+        rows = self.server.trusted(f"SELECT * FROM {table} LIMIT {ROWS_MAX}")
         cells: list[Json] = [[cell_to_json(value) for value in row] for row in rows]
         return {"name": name, "columns": columns, "rows": cells}
 
@@ -197,7 +274,7 @@ class MariaDbAttempt:
         if cursor._result is not None:
             # Otherwise PyMySQL reads all remaining rows.
             cursor._result.unbuffered_active = False
-        self._server.disconnect(self._name)
+        self.server.disconnect(self._name)
 
     def _replace_name(self, value: Any) -> Any:
         return value.replace(self._name, DATABASE_ALIAS) if isinstance(value, str) else value

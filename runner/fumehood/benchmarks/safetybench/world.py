@@ -13,13 +13,8 @@ from fumehood.core.json_values import Json, JsonObject, copy_object
 from fumehood.core.tools import Failure, FailureKind, ToolCall, ToolResult, ToolSpec, Value
 from fumehood.third_party.process import NO_ANSWER, checker
 
-NEEDS_PROCESSES = True
-"""Its calls need another process, so an episode cannot run in a confined one."""
-
-
-def preload() -> None:
-    """Start the process while this one can still read Python's files."""
-    checker("safetybench")
+CHECKER = "safetybench"
+"""Answers the calls."""
 
 
 class SafetyBench:

@@ -45,12 +45,11 @@ def load() -> None:
     checkout.load()
 
 
-def prepare(question: dict[str, Any]) -> None:
+def prepare(places: dict[str, Any]) -> None:
     """Read the documents of a folder once; without documents, use those of the package."""
-    if "checkout" in question:
-        checkout.prepare(question)
-        return
-    folder = question["folder"]
+    if places.get("checkout"):
+        checkout.prepare(places)
+    folder = places["folder"]
     if folder not in _documents:
         paths = sorted(Path(folder, "documents").glob("*.json"))
         if paths:
@@ -61,7 +60,7 @@ def prepare(question: dict[str, Any]) -> None:
 
 def check(question: dict[str, Any]) -> dict[str, Any]:
     """Search or call; the alarm ends this process when a search takes too long."""
-    if "checkout" in question:
+    if "op" in question:
         return checkout.check(question)
     signal.alarm(SEARCH_TIMEOUT_S)
     return {"matches": _documents[question["folder"]].grep(question["pattern"])}

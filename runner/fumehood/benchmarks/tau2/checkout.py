@@ -19,7 +19,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from fumehood.benchmarks.tau2.database import DATABASES, Database, WholeDatabase, read_bytes
-from fumehood.benchmarks.tau2.package import tool_spec
+from fumehood.benchmarks.tau2.package import data_folder, tool_spec
+from fumehood.supervised.late_imports import import_late
 
 SOURCE = Path("src", "tau2")
 """Folder of the package in a checkout."""
@@ -37,7 +38,7 @@ tools."""
 SIDES = ("agent", "user")
 _REPLACED = ("addict", "deepdiff", "docstring_parser", "dotenv", "loguru", "toml", "yaml")
 """Packages that the tools import and do not need."""
-_IMPORTED_LATE = (
+_IMPORTED_BY_CHECKOUTS = (
     *("abc", "copy", "datetime", "enum", "glob", "hashlib", "importlib.metadata", "inspect"),
     *("operator", "re", "subprocess", "textwrap", "typing_extensions", "uuid"),
 )
@@ -60,8 +61,7 @@ _databases: dict[tuple[str, str, str], Database] = {}
 
 def load() -> None:
     """Import what checkouts import while this process can read it."""
-    for name in _IMPORTED_LATE:
-        import_module(name)
+    import_late(*_IMPORTED_BY_CHECKOUTS)
     for name in _REPLACED:
         sys.modules[name] = ModuleType(name)
         vars(sys.modules[name])["__getattr__"] = _absent
@@ -69,15 +69,15 @@ def load() -> None:
     type("First", (BaseModel,), {"__annotations__": {"held": dict[str, Any]}})(held={})
 
 
-def prepare(question: dict[str, Any]) -> None:
+def prepare(places: dict[str, Any]) -> None:
     """Import a checkout's domain once, and read its database once."""
-    name = question["domain"]
-    place = (question["checkout"], name)
+    name = places["domain"]
+    place = (places["checkout"], name)
     if place not in _companies:
-        _companies[place] = _import(Path(question["checkout"]), name)
-    key = (*place, question["folder"])
+        _companies[place] = _import(Path(places["checkout"]), name)
+    key = (*place, places["folder"])
     if key not in _databases:
-        raw = read_bytes(Path(question["folder"]))
+        raw = read_bytes(Path(places["folder"] or data_folder(name)))
         database = Database(gzip.decompress(raw) if raw.startswith(b"\x1f\x8b") else raw)
         if DATABASES[name] is WholeDatabase:
             kind = _companies[place].database

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 from pydantic import ValidationError
@@ -41,11 +40,8 @@ from fumehood.worlds.schema import reject
 SEARCH = "grep"
 SEARCHING = ("banking",)
 """Domains in which the agent searches documents. The search runs in a separate process."""
-_IMPORTED_LATE = ("_strptime",)
-
-
-NEEDS_PROCESSES = True
-"""Its calls need another process, so an episode cannot run in a confined one."""
+CHECKER = "tau2"
+"""Answers the calls that run elsewhere."""
 
 
 def preload() -> None:
@@ -53,9 +49,6 @@ def preload() -> None:
     for name in DATABASES:
         _tools(name)
         read_bytes(data_folder(name))
-    for late in _IMPORTED_LATE:
-        import_module(late)
-    checker("tau2")
 
 
 class Tau2Company:

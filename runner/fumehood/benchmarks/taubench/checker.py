@@ -58,20 +58,20 @@ def load() -> None:
     sys.modules[litellm.__name__] = litellm
 
 
-def prepare(question: dict[str, Any]) -> None:
-    """Import the checkout of a question once; any error of the import is raised."""
-    key = (question["folder"], question["domain"], question["split"])
+def prepare(places: dict[str, Any]) -> None:
+    """Import a checkout once; any error of the import is raised."""
+    key = (places["folder"], places["domain"], places["split"])
     if key in _environments:
         return
     for name in [name for name in sys.modules if name.split(".")[0] == "tau_bench"]:
         del sys.modules[name]
-    sys.path.insert(0, question["folder"])
+    sys.path.insert(0, places["folder"])
     try:
         import_module("tau_bench.envs.base").load_user = lambda **_: SilentUser()  # type: ignore[attr-defined]
         environment = getattr(import_module(f"tau_bench.envs.{key[1]}.env"), CLASSES[key[1]])
         _environments[key] = environment(task_split=key[2], task_index=0)
     finally:
-        sys.path.remove(question["folder"])
+        sys.path.remove(places["folder"])
 
 
 def check(question: dict[str, Any]) -> dict[str, Any]:

@@ -20,13 +20,8 @@ STOP = "###STOP###"
 OPENING = "Hi! How can I help you today?"
 
 
-NEEDS_PROCESSES = True
-"""Its calls need another process, so an episode cannot run in a confined one."""
-
-
-def preload() -> None:
-    """Start the process while this one can still read Python's files."""
-    checker("taubench")
+CHECKER = "taubench"
+"""Answers the calls."""
 
 
 @lru_cache
