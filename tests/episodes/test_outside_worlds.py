@@ -1,4 +1,4 @@
-"""Worlds that need a server, a checker or the network run in processes of their own too."""
+"""Worlds that need a server, a checker or the network have their own processes, too."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 
 from fumehood.core.json_values import JsonObject
-from fumehood.core.trace import Chain, Record
+from fumehood.core.trace import Chain, ModelExchange, Record
 from fumehood.supervised.frames import receive_frame, send_frame
 from fumehood.wire.episode_channel import message_to_bytes
 from fumehood.wire.ports import (
@@ -50,13 +50,24 @@ CLAIMS: dict[str, tuple[EpisodeMessage, ...]] = {
     "nothing, and it ends": (),
 }
 """Valid messages that are not true."""
+EXCHANGES = "its model requests were large"
+CLAIMED_BYTES = 100_000
+_EXCHANGE = ModelExchange(
+    seat="agent",
+    key="0" * 64,
+    occurrence=1,
+    request=b"x" * (CLAIMED_BYTES // 2),
+    status=200,
+    content_type="application/json",
+    response=b"x" * (CLAIMED_BYTES // 2),
+)
 
 
 def claim(channel: socket.socket, arguments: JsonObject) -> None:
     """Open the episode, claim something, and end as if all work was done."""
     receive_frame(channel)
     send_frame(channel, message_to_bytes(Opened((SeatSockets("agent", "/nowhere"),))))
-    for message in CLAIMS[str(arguments["claim"])]:
+    for message in {**CLAIMS, EXCHANGES: (_EXCHANGE,)}[str(arguments["claim"])]:
         send_frame(channel, message_to_bytes(message))
 
 

@@ -95,6 +95,8 @@ class Broker:
         """
         self.waited_ms = 0
         """For how long at least one request of the process waited, as this process measured it."""
+        self.passed_bytes = 0
+        """Size of its requests and of their responses."""
         self.has_provider_failed = False
         """Whether a check by the gateway showed that a provider does not work."""
         self._settings = settings
@@ -143,6 +145,7 @@ class Broker:
             return
         if message.kind is not _Kind.SEND or task is not None or len(self._tasks) >= REQUESTS_MAX:
             raise ValueError("not a request")
+        self.passed_bytes += len(message.content)
         task = asyncio.create_task(self._answer(message))
         self._tasks[message.number] = task
         self._open(len(message.content))
@@ -267,6 +270,7 @@ class Broker:
         await self._reply(_Kind.BEGAN, number, json.dumps(began).encode())
         async for part in started.parts():
             reader.take(part)
+            self.passed_bytes += len(part)
             await self._reply(_Kind.PART, number, part)
 
     def _add_wait(self, began_ms: int, ended_ms: int) -> None:

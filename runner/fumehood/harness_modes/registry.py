@@ -13,9 +13,12 @@ from fumehood.core.trace import Recorder
 from fumehood.layers.faults.registry import FAMILIES, TOOLMISUSE_FAMILIES
 from fumehood.third_party.process import CheckerProcess, start_checkers
 from fumehood.turn_policies.registry import TURN_POLICIES
-from fumehood.worlds.registry import WORLDS, checkers_of, open_outside, preload, readable_paths
+from fumehood.worlds import registry as worlds_registry
+from fumehood.worlds.registry import WORLDS, checkers_of
 
-__all__ = ["HARNESS_MODES", "open_outside", "preload", "readable_paths"]
+open_outside = worlds_registry.open_outside
+preload = worlds_registry.preload
+readable_paths = worlds_registry.readable_paths
 
 
 class HarnessMode(Protocol):

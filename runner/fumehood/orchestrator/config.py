@@ -248,7 +248,8 @@ class ModelsConfig(_Strict):
     bodies_mb: int = Field(
         default=1024,
         ge=1,
-        description="Stored requests and responses of a run, MiB; further episodes store none.",
+        description="Stored requests and responses of a run, MiB. An episode stores none that need "
+        "more than its equal share and what earlier episodes left of theirs.",
     )
     probe: bool = Field(
         default=True,
@@ -445,7 +446,7 @@ class RunConfig(_Strict):
     recording_mb: int = Field(
         RECORDING_MB,
         ge=1,
-        description="Size of the recording, MiB; an episode adds a 16th at most.",
+        description="Size of the recording, MiB; an episode adds at most a 16th.",
     )
     fetch: FetchPolicy | None = Field(
         None, description="Limits of fetching pages, for live and record."

@@ -289,7 +289,9 @@ def _execute(
     secret, has_team = _secrets(setup, ready), config.team is not None
     models = None
     if config.models is not None:
-        models = ModelRun(config.models, folder.path, secret, has_team=has_team)
+        models = ModelRun(
+            config.models, folder.path, secret, has_team=has_team, episodes=len(to_run)
+        )
     labels = owner_labels(str(folder.manifest()["run"]))
     with ExitStack() as stack:
         calls_folder = stack.enter_context(owned_folder(labels))

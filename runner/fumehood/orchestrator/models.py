@@ -44,6 +44,7 @@ class ModelRun:
         secrets: Collection[str],
         *,
         has_team: bool = False,
+        episodes: int = 1,
     ) -> None:
         """Create it.
 
@@ -52,6 +53,7 @@ class ModelRun:
             run_folder: stores requests and responses, unless another cassette is recorded.
             secrets: replaced before anything is stored.
             has_team: whether the seats of an episode share its model budget.
+            episodes: number of episodes to play; each has an equal share of the stored bodies.
         """
         self._has_team = has_team
         self._config = config
@@ -61,6 +63,8 @@ class ModelRun:
         self._redaction = Redaction(secrets)
         self._lock = Lock()
         self._left_bytes = (config.bodies_mb << 20) - self._target.size_bytes()
+        self._share_bytes = max(self._left_bytes, 0) // max(episodes, 1)
+        self._episodes_left = episodes
 
     def bounded(self, spec: EpisodeSpec) -> EpisodeSpec:
         """Return the episode with the run's model budget for seats whose task sets none."""
@@ -97,8 +101,9 @@ class ModelRun:
         """
         config = self._config
         wanted = config.bodies == "all" or (config.bodies == "failed" and success is not True)
+        has_space = self._takes_space(recording.new_bytes if wanted else 0)
         try:
-            if config.mode == "record" or (wanted and self._takes_space(recording.new_bytes)):
+            if config.mode == "record" or (wanted and has_space):
                 recording.finish()
             else:
                 recording.discard()
@@ -106,8 +111,10 @@ class ModelRun:
             raise InfraError(f"model requests cannot be stored: {error}") from error
 
     def _takes_space(self, size_bytes: int) -> bool:
+        """Take the space of an episode, except the shares of those that have not ended."""
         with self._lock:
-            if size_bytes > self._left_bytes:
+            self._episodes_left = max(self._episodes_left - 1, 0)
+            if size_bytes > self._left_bytes - self._share_bytes * self._episodes_left:
                 return False
             self._left_bytes -= size_bytes
             return True

@@ -63,6 +63,11 @@ TRACE_SPARE_BYTES = 64 << 20
 the final state."""
 GRANTED_MS_MAX = 4 * 60 * 60 * 1000
 """Wall time that an episode gets for its waits for model providers, at most."""
+EXCHANGE_BYTES = 512
+"""Size of the other parts of a stored request and response."""
+EXCHANGE_FACTOR, EXCHANGE_SPARE_BYTES = 4, 64 << 20
+"""A process may report requests and responses of so many times the size that was sent or is
+replayed, and so much more: the gateway writes requests anew."""
 REASON_CHARACTERS_MAX = 200
 """Part of the text of a rejection that a trace quotes."""
 _STUCK = f"did not close its episode within {CLOSE_TIMEOUT_S:.0f} s"
@@ -77,6 +82,8 @@ class ModelEvidence(Protocol):
     """For how long at least one of them waited for a provider."""
     has_provider_failed: bool
     """Whether a check showed that a provider does not work."""
+    passed_bytes: int
+    """Size of the requests and responses."""
 
 
 class ModelConnection(ModelEvidence, Protocol):
@@ -92,6 +99,7 @@ class NoModels:
 
     waited_ms = 0
     has_provider_failed = False
+    passed_bytes = 0
 
     def limit(self, budget: Budget, seats: int = 1) -> None:
         """Do nothing."""
@@ -195,6 +203,7 @@ class EpisodeProcesses:
                 process.models,
                 lambda: self._rejection(opening, access, spec),
                 outside,
+                len(opening),
             )
         except BaseException:
             release(process.child)
@@ -303,6 +312,7 @@ class ForkedEpisode:
         models: ModelEvidence | None = None,
         reject: Callable[[], SpecRejected | None] = lambda: None,
         outside: Outside | None = None,
+        replayed_bytes: int = 0,
     ) -> None:
         """Open the episode in the process, and wait until its sockets are listening.
 
@@ -315,6 +325,7 @@ class ForkedEpisode:
             models: what this service knows about the process's model requests; None for no models.
             reject: opens the episode in a new process; returns its rejection, if it rejects it.
             outside: what the process cannot reach itself; None for nothing.
+            replayed_bytes: size of recorded model requests and responses.
 
         Raises:
             SpecError: the specification cannot be hosted.
@@ -328,6 +339,8 @@ class ForkedEpisode:
         self._models = models or NoModels()
         self._reject = reject
         self._outside = outside
+        self._replayed_bytes = replayed_bytes
+        self._exchanged_bytes = 0
         self._granted_ms = 0
         self._closing: Timer | None = None
         self._is_over = False
@@ -384,6 +397,15 @@ class ForkedEpisode:
                     return
                 text = f"{field}: {reason}"[:REASON_CHARACTERS_MAX]
                 self._own_fault = f"rejected its task after a message of an agent: {text}"
+            case ModelExchange(request=request, response=response):
+                self._exchanged_bytes += len(request) + len(response) + EXCHANGE_BYTES
+                passed_bytes = self._models.passed_bytes + self._replayed_bytes
+                if self._exchanged_bytes > EXCHANGE_FACTOR * passed_bytes + EXCHANGE_SPARE_BYTES:
+                    # They are stored on the disk, in the mode ``record`` without another limit.
+                    self._own_fault = "reported model requests that were not sent"
+                    self.child.kill()
+                    return
+                yield message
             case _:
                 yield message
 

@@ -41,7 +41,7 @@ RESPONSES = "responses.warc"
 RESPONSE_INDEX = "responses.jsonl"
 LOCK = ".lock"
 LINE_BYTES = 1024
-"""Room for the other parts of a record."""
+"""Added to each request and response for its headers and its line in the index."""
 
 Purpose = Literal["page", "search"]
 

@@ -144,6 +144,22 @@ def test_small_objects_take_the_space_of_their_files(tmp_path: Path) -> None:
     assert len(list((tmp_path / "cassette" / "bodies").iterdir())) == 201
 
 
+def test_one_episode_cannot_use_up_the_space_of_the_others(tmp_path: Path) -> None:
+    config = ModelsConfig.model_validate({"bodies_mb": 4})
+    run = ModelRun(config, tmp_path, [], episodes=4)
+    sizes_kib = (3000, 100, 1000, 2900)
+    for number, size_kib in enumerate(sizes_kib):
+        large = exchange(bytes([number]) * (size_kib << 10))
+        keep(run, large, spec=replace(episode_spec(), episode_id=f"e{number}"))
+    cassette = Cassette(tmp_path / "cassette")
+    # The last one also gets what the others left.
+    assert [len(cassette.read(f"e{number}")) for number in range(4)] == [0, 1, 1, 1]
+    greedy = ModelRun(config, tmp_path / "greedy", [])
+    keep(greedy, exchange(bytes(3000 << 10)), spec=episode_spec())
+    stored = Cassette(tmp_path / "greedy" / "cassette").read(episode_spec().episode_id)
+    assert len(stored) == 1, "the control: nobody else needs the space"
+
+
 def test_a_replay_is_stored_in_its_own_run_and_reads_from_the_cassette(tmp_path: Path) -> None:
     source = tmp_path / "source"
     recorded = exchange(b"1", b"2")

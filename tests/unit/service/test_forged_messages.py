@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from fumehood.core.outcome import AgentCrashed
-from fumehood.core.trace import verify_chain
+from fumehood.core.trace import ModelExchange, verify_chain
+from fumehood.service import forked_episode
 from fumehood.service.forked_episode import GRANTED_MS_MAX, ForkedEpisode
 from fumehood.supervised.fork_server import ForkServer
 from fumehood.supervised.limits import Limits
@@ -33,6 +34,7 @@ class _Evidence:
 
     waited_ms: int = 0
     has_provider_failed: bool = False
+    passed_bytes: int = 0
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +99,16 @@ def test_a_process_gets_the_time_for_which_this_service_measured_waits(server: F
     granted, *rest = believed(server, "its wall time is longer", _Evidence(waited_ms=1500))
     assert granted == TimeGranted("agent", 1500)
     crash_of(rest)
+
+
+def test_a_process_cannot_fill_the_disk_with_model_requests_that_were_not_sent(
+    server: ForkServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forked_episode, "EXCHANGE_SPARE_BYTES", 1000)
+    claim = forging_entries.EXCHANGES
+    assert "were not sent" in crash_of(believed(server, claim))
+    sent = _Evidence(passed_bytes=forging_entries.CLAIMED_BYTES // 2)
+    assert isinstance(believed(server, claim, sent)[0], ModelExchange), "the control"
 
 
 def test_the_time_for_waits_has_a_limit(server: ForkServer) -> None:

@@ -160,10 +160,10 @@ HOSTILE = "raise OSError('the checkout of the agent was imported')\n"
 
 def test_a_process_cannot_choose_the_files_that_a_checker_imports() -> None:
     with short_folder() as place:
-        ours, theirs = (write_checkout(Path(place) / name) for name in ("ours", "theirs"))
-        (theirs / "tau_bench" / "envs" / "base.py").write_text(HOSTILE)
-        state: JsonObject = {"folder": str(ours), "domain": "retail", "split": "test"}
-        question = {**state, "op": "describe", "folder": str(theirs)}
+        named, other = (write_checkout(Path(place) / name) for name in ("named", "other"))
+        (other / "tau_bench" / "envs" / "base.py").write_text(HOSTILE)
+        state: JsonObject = {"folder": str(named), "domain": "retail", "split": "test"}
+        question = {**state, "op": "describe", "folder": str(other)}
         with pytest.raises(InfraError, match="the checkout of the agent was imported"):
             checker("taubench").ask(question)  # The control.
         with answered_by(CheckerOutside("taubench", state)) as asker:
