@@ -13,12 +13,16 @@ from typing import Any
 
 import pytest
 
+from fumehood.benchmarks.knowledge.graph import QueryFailed, checked
+from fumehood.benchmarks.marble.postgresql import has_postgresql
 from fumehood.core.episode_spec import DataMode, DataSource, EpisodeSpec
 from fumehood.core.outcome import Finished
 from fumehood.orchestrator.service_pool import ServicePool
 from fumehood_agent.errors import FumehoodError
 from fumehood_agent.session import Session
 from tests.conformance.worlds.examples import EXAMPLES
+from tests.parts.folders import short_folder
+from tests.parts.knowledge import endpoint, write_checkout
 from tests.parts.listening import Listened, listening
 from tests.parts.mariadb import has_mariadb
 from tests.parts.specs import episode_spec
@@ -144,3 +148,30 @@ def test_a_live_page_is_fetched_without_a_network_in_the_process(pool: ServicePo
             assert "owls" in str(page)
             episode.close()
     assert episode.evidence.ends["agent"] == Finished("done")
+
+
+def test_an_endpoint_is_asked_only_for_its_own_data(pool: ServicePool) -> None:
+    with short_folder() as place, endpoint() as url, pool.lease() as client:
+        folder = write_checkout(Path(place) / "checkout")
+        state = {"folder": str(folder), "endpoint": url, "entities": {}}
+        spec = episode_spec(world="knowledge_graph", state=state)
+        with listening(client, spec) as episode:
+            _assert_is_confined(_process(episode), pool)
+            with Session(Path(episode.directory) / "grpc.sock") as session:
+                assert "relations" in str(session.call("get_relations", {"variable": "m.0"}))
+            episode.close()
+        with pytest.raises(QueryFailed, match="another server"):
+            checked("SELECT ?x WHERE { SERVICE ?a { ?x ?y ?z } }")
+        assert checked("SELECT ?x WHERE { ns:m.0 ns:business.service ?x }")
+
+
+@pytest.mark.skipif(not has_postgresql(), reason="PostgreSQL is not installed")
+def test_a_postgresql_server_is_reached_through_the_service(pool: ServicePool) -> None:
+    state = {"init_sql": "CREATE TABLE t (a int); INSERT INTO t VALUES (7)", "anomalies": []}
+    spec = episode_spec(world="marble_database", state=state)
+    with pool.lease() as client, listening(client, spec) as episode:
+        _assert_is_confined(_process(episode), pool)
+        with Session(Path(episode.directory) / "grpc.sock") as session:
+            assert "'7'" in str(session.call("query_db", {"sql": "SELECT a FROM t"}))
+            assert "sql_error" in str(session.call("query_db", {"sql": "DROP TABLE t"}))
+        episode.close()

@@ -188,7 +188,7 @@ class EpisodeProcesses:
             InfraError: the process does not open the episode.
         """
         opening = opening_to_bytes(spec, exchanges)
-        access = Access(folder=True, readable=readable_paths(spec.data_source))
+        access = Access(folder=True, readable=readable_paths(spec))
         outside = open_outside(spec)
         process = self._take(access)
         process.models.limit(model_budget(spec), len(spec.seats))

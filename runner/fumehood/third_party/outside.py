@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import json
 import socket
+from collections.abc import Callable
 from threading import Lock
-from typing import Protocol
+from typing import Any, Protocol
 
 from fumehood.core.errors import InfraError
 from fumehood.core.json_values import JsonObject
@@ -72,6 +73,48 @@ class CheckerOutside:
 
     def close(self) -> None:
         """Do nothing."""
+
+
+class JsonOutside:
+    """Answers questions with a function, which runs in the service."""
+
+    def __init__(
+        self,
+        answer: Callable[[Any], JsonObject],
+        *,
+        question_bytes_max: int = 64 * 1024,
+        is_down: Callable[[], bool] = lambda: True,
+        close: Callable[[], object] = lambda: None,
+    ) -> None:
+        """Answer with a function.
+
+        Args:
+            answer: returns the answer to a question, which is JSON of any form.
+            question_bytes_max: size of a question, at most.
+            is_down: whether an ``InfraError`` of ``answer`` is not the agent's failure.
+            close: called when the process has ended.
+        """
+        self.question_bytes_max = question_bytes_max
+        self.has_failed = False
+        self._answer: Callable[[Any], JsonObject] | None = answer
+        self._is_down = is_down
+        self._close = close
+
+    def answer(self, question: bytes) -> bytes:
+        """Return the answer of the function."""
+        assert self._answer is not None
+        try:
+            return json.dumps({"answer": self._answer(json.loads(question))}).encode("ascii")
+        except QuestionFailed:
+            raise
+        except InfraError:
+            self.has_failed = self.has_failed or self._is_down()
+            raise
+
+    def close(self) -> None:
+        """Release the function and what it holds."""
+        self._answer = None
+        self._close()
 
 
 class Asker:

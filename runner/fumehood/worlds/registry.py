@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable
 from typing import Protocol, runtime_checkable
@@ -157,11 +158,20 @@ def needs_outside(name: str) -> bool:
     return needs_server or hasattr(module, "CHECKER")
 
 
-def readable_paths(data_source: DataSource | None) -> tuple[str, ...]:
-    """Return the files and folders that the process of an episode reads."""
-    if data_source is None or data_source.data_mode in (DataMode.LIVE, DataMode.RECORD):
-        return ()
-    return tuple(path for key in PATHS if isinstance(path := data_source.settings.get(key), str))
+def readable_paths(spec: EpisodeSpec) -> tuple[str, ...]:
+    """Return the files and folders that the process of an episode reads.
+
+    Raises:
+        InputError: there is no such world.
+    """
+    source = spec.data_source
+    settings: JsonObject = {}
+    if source is not None and source.data_mode in (DataMode.OFFLINE, DataMode.REPLAY):
+        settings = source.settings
+    module = sys.modules[WORLDS.load(spec.world).__module__]
+    in_state = [spec.initial_state.get(key) for key in getattr(module, "READS", ())]
+    paths = [settings.get(key) for key in PATHS] + in_state
+    return tuple(path for path in paths if isinstance(path, str) and os.path.isabs(path))
 
 
 def needs_data_source(name: str) -> bool:

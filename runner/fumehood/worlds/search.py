@@ -7,12 +7,11 @@ are optional.
 
 from __future__ import annotations
 
-import json
-import math
 from base64 import b64decode, b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,7 @@ from fumehood.core.errors import InfraError, InputError, SpecError, how_to_insta
 from fumehood.core.json_values import Json, JsonObject, copy_json, copy_object
 from fumehood.core.ledger import BudgetKind
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
-from fumehood.third_party.outside import Outside
+from fumehood.third_party.outside import JsonOutside, Outside
 from fumehood.third_party.process import Checker, QuestionFailed, are_routed, checker
 from fumehood.worlds.schema import reject
 from fumehood_snapshots.library.tools import K_MAX, TOOLS
@@ -138,7 +137,8 @@ def open_outside(spec: EpisodeSpec) -> Outside | None:
     from fumehood_snapshots.library.environment import open_fetchers
 
     try:
-        return FetchOutside(open_fetchers(_config(source), spec.episode_id), _fetches_max(spec))
+        fetchers = open_fetchers(_config(source), spec.episode_id)
+        return JsonOutside(_fetching(fetchers, _fetches_max(spec)))
     except SnapshotError as error:
         raise SpecError("data_source", str(error)) from None
     except OSError as error:
@@ -152,39 +152,27 @@ def _fetches_max(spec: EpisodeSpec) -> int | None:
     return 2 * sum(calls) + 16 if len(calls) == len(budgets) else None
 
 
-class FetchOutside:
-    """Fetches for the process of an episode, within the policy of the run, and records."""
+def _fetching(
+    fetchers: Mapping[Purpose, Fetcher], fetches_max: int | None
+) -> Callable[[Any], JsonObject]:
+    """Return what fetches for an episode, at most ``fetches_max`` times; None for no limit."""
+    from fumehood_snapshots.errors import FetchFailed
 
-    question_bytes_max = 64 * 1024
+    numbers = count(1)
 
-    def __init__(self, fetchers: Mapping[Purpose, Fetcher], fetches_max: int | None) -> None:
-        """Fetch with ``fetchers``, at most ``fetches_max`` times; None for no limit."""
-        self._fetchers = fetchers
-        self._fetches_left = math.inf if fetches_max is None else fetches_max
-        self.has_failed = False
-
-    def answer(self, question: bytes) -> bytes:
-        """Fetch one page."""
-        from fumehood_snapshots.errors import FetchFailed
-
-        asked = json.loads(question)
-        fetcher = self._fetchers[asked["purpose"]]
-        self._fetches_left -= 1
-        if self._fetches_left < 0:
+    def answer(question: Any) -> JsonObject:
+        fetcher, url = fetchers[question["purpose"]], str(question["url"])
+        if fetches_max is not None and next(numbers) > fetches_max:
             raise QuestionFailed("the budget of the episode allows no more pages")
         try:
-            fields = asdict(fetcher.fetch(str(asked["url"])))
+            fields = asdict(fetcher.fetch(url))
         except FetchFailed as failed:
-            answer: JsonObject = {"failure": failed.failure.value, "reason": failed.reason}
+            return {"failure": failed.failure.value, "reason": failed.reason}
         except OSError as error:
-            self.has_failed = True
             raise InfraError(f"a page cannot be fetched or recorded: {error}") from None
-        else:
-            answer = {**fields, "body": b64encode(fields["body"]).decode("ascii")}
-        return json.dumps({"answer": answer}).encode("ascii")
+        return {**fields, "body": b64encode(fields["body"]).decode("ascii")}
 
-    def close(self) -> None:
-        """Do nothing: each fetch has its own connection."""
+    return answer
 
 
 @dataclass(frozen=True, slots=True)

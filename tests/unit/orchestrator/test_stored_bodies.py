@@ -157,7 +157,7 @@ def test_one_episode_cannot_use_up_the_space_of_the_others(tmp_path: Path) -> No
     greedy = ModelRun(config, tmp_path / "greedy", [])
     keep(greedy, exchange(bytes(3000 << 10)), spec=episode_spec())
     stored = Cassette(tmp_path / "greedy" / "cassette").read(episode_spec().episode_id)
-    assert len(stored) == 1, "the control: nobody else needs the space"
+    assert len(stored) == 1, "the control: no other episode needs the space"
 
 
 def test_a_replay_is_stored_in_its_own_run_and_reads_from_the_cassette(tmp_path: Path) -> None:

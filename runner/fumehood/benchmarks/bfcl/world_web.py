@@ -18,9 +18,9 @@ from fumehood.core.episode_spec import DataSource
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.tools import ToolCall, ToolResult
+from fumehood.worlds import search
 from fumehood.worlds.schema import reject
 from fumehood.worlds.search import check_state, open_reader
-from fumehood.worlds.search import preload as preload_search
 from fumehood_snapshots.library.tools import K_MAX
 
 if TYPE_CHECKING:
@@ -31,13 +31,14 @@ RESULTS = 10
 """Default of ``max_results``. Source: the package's document of ``search_engine_query``."""
 CONTENT_BYTES_MAX = 200_000
 """Size limit of the content of one page. BFCL has none."""
+open_outside = search.open_outside
 _ENVELOPE_BYTES = 100
 """Of a result beside the content."""
 
 
 def preload() -> None:
     """Import the simulator, its document and the libraries, before the process is confined."""
-    preload_search()
+    search.preload()
     _simulator()
     class_documents(NAME)
 

@@ -5,7 +5,6 @@ State and tool equal those of ``sql``. Clock and random numbers are MariaDB's ow
 
 from __future__ import annotations
 
-import json
 import re
 import weakref
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ from fumehood.benchmarks.dbbench.world import ROWS_MAX as SHOWN_ROWS_MAX
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InfraError, SpecError
 from fumehood.core.json_values import Json, JsonObject, copy_object
-from fumehood.third_party.outside import Outside
+from fumehood.third_party.outside import JsonOutside, Outside
 from fumehood.third_party.process import QuestionFailed, are_routed, checker
 
 RIGHTS = (
@@ -47,6 +46,8 @@ _TEXTS = re.compile(
 _VARIABLES = re.compile(r"(?<!@)@(?!@)(`[^`]*`|[\w.$]*)")
 ROWS_MAX = 10_000
 """Limit of a table's rows in the state."""
+QUESTION_BYTES_MAX = 8 << 20
+"""A statement is one argument of a call, and a character has up to six bytes in JSON."""
 DATABASE_ALIAS = "task"
 """Name of the database in all results, so that no trace depends on the number of earlier
 attempts."""
@@ -94,43 +95,22 @@ def open_outside(spec: EpisodeSpec) -> Outside:
     state = copy_object(spec.initial_state)
     database = _new_database(state)
     Sql(state, database)
-    return DatabaseOutside(database)
+    server = database.server
 
-
-class DatabaseOutside:
-    """The database of one episode, for its process, which cannot reach the server."""
-
-    question_bytes_max = 8 << 20
-    """A statement is one argument of a call, and a character has up to six bytes in JSON."""
-
-    def __init__(self, database: MariaDbAttempt) -> None:
-        self._database: MariaDbAttempt | None = database
-        self._server = database.server
-
-    @property
-    def has_failed(self) -> bool:
-        """Whether the server has ended."""
-        return not self._server.alive
-
-    def answer(self, question: bytes) -> bytes:
-        """Execute one statement, or read all tables."""
-        assert self._database is not None
-        answer: JsonObject
-        match json.loads(question):
+    def answer(question: Any) -> JsonObject:
+        match question:
             case {"statement": str(statement)}:
                 try:
-                    text, may_have_written = self._database.execute(statement, SHOWN_ROWS_MAX)
-                    # Longer texts are cut and marked.
-                    answer = {"text": text[: RESULT_CHARS_MAX + 1], "wrote": may_have_written}
+                    text, may_have_written = database.execute(statement, SHOWN_ROWS_MAX)
                 except Rejected as rejection:
-                    answer = {"rejected": str(rejection)[: RESULT_CHARS_MAX + 1]}
-            case _:
-                answer = {"tables": [*self._database.tables()]}
-        return json.dumps({"answer": answer}).encode("ascii")
+                    return {"rejected": str(rejection)[: RESULT_CHARS_MAX + 1]}
+                # Longer texts are cut and marked.
+                return {"text": text[: RESULT_CHARS_MAX + 1], "wrote": may_have_written}
+        return {"tables": [*database.tables()]}
 
-    def close(self) -> None:
-        """Release the database, which the server then drops."""
-        self._database = None
+    return JsonOutside(
+        answer, question_bytes_max=QUESTION_BYTES_MAX, is_down=lambda: not server.alive
+    )
 
 
 class RemoteDatabase:

@@ -7,6 +7,7 @@ Source of the queries: ``lisp_to_sparql`` in ``src/server/tasks/knowledgegraph/u
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from http.client import HTTPException
@@ -124,6 +125,22 @@ def select_relations(subject: Program | str) -> str:
     if subject[0] == "count":
         raise QueryFailed("A number has no relations.")
     return f"SELECT DISTINCT ?rel WHERE {{ ?x ?rel ?obj . {{ {select(subject)} }} }}"
+
+
+_FOREIGN = re.compile(r'[<\\"]|(?<![\w.:])service(?![\w.])', re.IGNORECASE)
+"""Parts of a query that could address another server: addresses, escapes, and SERVICE. Source:
+SPARQL 1.1 Federated Query; SPARQL 1.1 Query Language, section 19.2."""
+
+
+def checked(query: str) -> str:
+    """Return a query that an agent may have written.
+
+    Raises:
+        QueryFailed: it could make the endpoint ask another server.
+    """
+    if _FOREIGN.search(query):
+        raise QueryFailed("The query addresses another server.")
+    return query
 
 
 class _NoRedirect(HTTPRedirectHandler):

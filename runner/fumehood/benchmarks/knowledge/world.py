@@ -12,15 +12,18 @@ from fumehood.benchmarks.knowledge.graph import (
     Endpoint,
     Program,
     QueryFailed,
+    checked,
     ontology,
     select,
     select_relations,
 )
 from fumehood.core.conversation import Handover
-from fumehood.core.episode_spec import ONLY_SEAT
+from fumehood.core.episode_spec import ONLY_SEAT, EpisodeSpec
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.tools import Failure, FailureKind, ToolCall, ToolResult, ToolSpec, Value
+from fumehood.third_party.outside import JsonOutside, Outside
+from fumehood.third_party.process import are_routed, checker
 from fumehood.worlds.schema import reject, tool
 
 ROUNDS = 15
@@ -74,9 +77,9 @@ _TOOLS = (
 )
 PARAMETERS = {spec.name: _names(spec) for spec in _TOOLS}
 """Tool → names of its arguments, in order."""
-
-NEEDS_PROCESSES = True
-"""Its calls need the network, so an episode cannot run in a confined process."""
+READS = ("folder",)
+"""Parts of the state that name what an episode reads."""
+_QUESTION_BYTES_MAX = 1 << 20
 
 
 class _Invalid(Exception):
@@ -85,6 +88,31 @@ class _Invalid(Exception):
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.failure: Failure = reject(code, message)
+
+
+def open_outside(spec: EpisodeSpec) -> Outside:
+    """Open the endpoint of an episode."""
+    endpoint = Endpoint(str(spec.initial_state.get("endpoint")))
+
+    def answer(question: Any) -> JsonObject:
+        try:
+            return {"values": [*endpoint.values(checked(str(question["query"])))]}
+        except QueryFailed as failed:
+            return {"failed": str(failed)}
+
+    return JsonOutside(answer, question_bytes_max=_QUESTION_BYTES_MAX)
+
+
+class RemoteEndpoint:
+    """Has the method of :class:`Endpoint`, in the process of an episode."""
+
+    def values(self, query: str) -> list[str]:
+        """Return the sorted values of the query's one variable."""
+        answer: Any = checker("endpoint").ask({"query": query})
+        if "failed" in answer:
+            raise QueryFailed(answer["failed"])
+        values: list[str] = answer["values"]
+        return values
 
 
 class KnowledgeGraph:
@@ -106,7 +134,7 @@ class KnowledgeGraph:
         match state:
             case {"folder": str(folder), "endpoint": str(url), "entities": dict(entities)}:
                 self._relations, self._attributes, self._ranges = ontology(folder)
-                self._endpoint = Endpoint(url)
+                self._endpoint = RemoteEndpoint() if are_routed() else Endpoint(url)
                 self._entities = entities
             case _:
                 raise SpecError("initial_state", "must have folder, endpoint and entities")

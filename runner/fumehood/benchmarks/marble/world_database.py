@@ -6,6 +6,8 @@ The server starts at the first call, so an attempt without calls costs nothing.
 from __future__ import annotations
 
 import weakref
+from dataclasses import asdict
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -17,9 +19,12 @@ from fumehood.benchmarks.marble.postgresql import (
     programs,
 )
 from fumehood.benchmarks.marble.record import Environment
+from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import SpecError
-from fumehood.core.json_values import Json, JsonObject
+from fumehood.core.json_values import Json, JsonObject, copy_object
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
+from fumehood.third_party.outside import JsonOutside, Outside
+from fumehood.third_party.process import are_routed, checker
 from fumehood.worlds.schema import reject, tool
 
 CELL_CHARS_MAX = 1000
@@ -33,8 +38,8 @@ _TOOLS = (
         sql="string",
     ),
 )
-NEEDS_PROCESSES = True
-"""Its calls need a server, so an episode cannot run in a confined process."""
+_QUESTION_BYTES_MAX = 8 << 20
+"""A statement is one argument of a call, and a character has up to six bytes in JSON."""
 
 
 def preload() -> None:
@@ -69,7 +74,7 @@ class Database:
                 )
         self.state = state
         self.revision = 0
-        self._server: PostgreSqlServer | None = None
+        self._server: PostgreSqlServer | RemoteServer | None = None
 
     def list_tools(self) -> tuple[ToolSpec, ...]:
         """Return the one tool."""
@@ -81,17 +86,65 @@ class Database:
         if not isinstance(sql, str):
             return reject("sql_error", "The argument sql must be one SQL statement as text.")
         try:
-            if self._server is None:
-                self._server = self._start()
-            rows = self._server.query(sql)
+            rows = self.query(sql)
         except StatementFailed as error:
             return reject("sql_error", str(error)[:CELL_CHARS_MAX])
         return Value(_shown(rows))
 
-    def _start(self) -> PostgreSqlServer:
+    def query(self, sql: str) -> Rows:
+        """Execute one statement; the first one starts the server.
+
+        Raises:
+            StatementFailed: the server rejects it.
+            InfraError: the server does not start, or has ended.
+        """
+        if self._server is None:
+            self._server = self._start()
+        return self._server.query(sql)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the server does not run."""
+        server = self._server
+        return not isinstance(server, PostgreSqlServer) or not server.process.alive
+
+    def _start(self) -> PostgreSqlServer | RemoteServer:
+        if are_routed():
+            return RemoteServer()
         server = PostgreSqlServer(self._environment.init_sql, self._environment.anomalies)
         weakref.finalize(self, server.stop)
         return server
+
+
+class RemoteServer:
+    """Has the method of the server, in the process of an episode."""
+
+    def query(self, statement: str) -> Rows:
+        """Execute a statement of an agent."""
+        answer: Any = checker("postgresql").ask({"statement": statement})
+        if "failed" in answer:
+            raise StatementFailed(answer["failed"])
+        rows = tuple(map(tuple, answer["rows"]))
+        return Rows(tuple(answer["columns"]), rows, answer["are_complete"])
+
+
+def open_outside(spec: EpisodeSpec) -> Outside:
+    """Open the database of an episode; the first statement starts its server."""
+    database = Database(copy_object(spec.initial_state))
+    weak = weakref.ref(database)
+
+    def answer(question: Any) -> JsonObject:
+        try:
+            rows: JsonObject = asdict(database.query(str(question["statement"])))
+        except StatementFailed as error:
+            return {"failed": str(error)}
+        return rows
+
+    return JsonOutside(
+        answer,
+        question_bytes_max=_QUESTION_BYTES_MAX,
+        is_down=lambda: (held := weak()) is None or held.has_ended,
+    )
 
 
 def _shown(result: Rows) -> JsonObject:

@@ -40,6 +40,8 @@ from fumehood.worlds.schema import reject
 SEARCH = "grep"
 SEARCHING = ("banking",)
 """Domains in which the agent searches documents. The search runs in a separate process."""
+READS = ("folder",)
+"""Parts of the state that name what an episode reads."""
 CHECKER = "tau2"
 """Answers the calls that run elsewhere."""
 
