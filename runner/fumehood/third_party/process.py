@@ -11,7 +11,7 @@ import atexit
 import json
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Protocol
 
@@ -20,6 +20,7 @@ from fumehood.core.json_values import JsonObject
 from fumehood.core.user_ids import CHECKER_UID
 from fumehood.supervised.fork_server import ForkServer
 from fumehood.supervised.limits import Access, End, Limits
+from fumehood.supervised.system_calls import build_filter
 
 CPU_S_MAX = 20
 """Limit per question."""
@@ -33,8 +34,12 @@ LIMITS = Limits(
 )
 PLACES = ("checkout", "domain", "folder", "split")
 """Fields of a question that name files of the user."""
-WITH_PLACES = frozenset({"tau2", "taubench"})
+WITH_PLACES = frozenset({"tau2", "taubench", "toolsandbox"})
 """Checkers that read such files."""
+WITH_THREADS = frozenset({"toolsandbox"})
+"""Checkers whose questions may start threads, if the filter of system calls lets them start no
+processes: the library polars, which the checkout uses, computes in a second thread."""
+THREADS_MAX = 128
 NO_ANSWER = "no_answer"
 """Error code of a call that ended its process without a reply."""
 _MODULE = "fumehood.third_party.serve"
@@ -61,7 +66,8 @@ class CheckerProcess:
             InfraError: The process does not start.
         """
         self._name = name
-        self._limits = limits
+        may_start = name in WITH_THREADS and build_filter(starts_programs=False) is not None
+        self._limits = replace(limits, processes=THREADS_MAX) if may_start else limits
         self._server = ForkServer(
             {"answer": f"{_MODULE}:answer"},
             prepare=(f"{_MODULE}:load", {"name": name}),

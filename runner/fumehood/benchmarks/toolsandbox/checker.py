@@ -32,8 +32,6 @@ from fumehood.benchmarks.toolsandbox.play import (
 from fumehood.benchmarks.toolsandbox.reference import reference_moves
 
 INSTALL = "see the page of the benchmark toolsandbox"
-STARTS_THREADS = True
-"""The library polars, which the checkout uses, computes in a second thread."""
 _LISTS = ("tool_allow_list", "tool_augmentation_list")
 """Attributes of a scenario's context that decide which tools are offered, and how."""
 _WEB_TOOLS = "tool_sandbox.tools.rapid_api_search_tools"
@@ -77,9 +75,9 @@ def _record_class(name: str) -> type:
     return SimpleNamespace
 
 
-def prepare(question: dict[str, Any]) -> None:
+def prepare(places: dict[str, Any]) -> None:
     """Import a checkout and build its scenarios, unless it was the last one."""
-    folder = question["folder"]
+    folder = places["folder"]
     if _imported.get("folder") == folder:
         return
     _imported.clear()

@@ -17,13 +17,7 @@ from fumehood.core.tools import Failure, FailureKind, ToolCall, ToolResult, Tool
 from fumehood.third_party.process import NO_ANSWER, checker
 
 CHECKER = "toolsandbox"
-NEEDS_PROCESSES = True
-"""Its calls need another process, so an episode cannot run in a confined one."""
-
-
-def preload() -> None:
-    """Start the process while this one can still read Python's files."""
-    checker(CHECKER)
+"""Answers the calls."""
 
 
 @lru_cache
