@@ -12,7 +12,7 @@ import json
 import re
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -29,10 +29,12 @@ from fumehood_snapshots.almanac.benchmark import build_almanac
 from tests.differential.comparisons import originals_folder
 from tests.differential.table import COMPARISONS
 from tests.differential.verdicts import has_verdicts, read_summary
+from tests.parts import knowledge, webshop
 from tests.parts.benchmark_data import data_folder
 from tests.parts.benchmark_slices import signed_run
 from tests.parts.bfcl_gold import with_all_arguments
 from tests.parts.commands import fumehood_json
+from tests.parts.folders import short_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,8 @@ class Expected:
 
     suite: str
     """Suite argument; ``{data}`` is replaced by the folder of public data, and ``{originals}`` by
-    that of the originals' checkouts."""
+    that of the originals' checkouts; ``{own}`` has records of this project, and ``{endpoint}`` is a
+    SPARQL endpoint with them."""
     oracle: int
     noop: int
     one_call_less: int | None = None
@@ -59,10 +62,12 @@ EXPECTED = (
     Expected("dbbench:sqlite:{data}/agentbench-dbbench/dev.jsonl", oracle=60, noop=0),
     Expected("dbbench:mariadb:{data}/agentbench-dbbench/dev.jsonl", oracle=60, noop=0),
     Expected("card-game:std", oracle=20, noop=0),
+    Expected("knowledge-graph:{own}/agentbench:{endpoint}", oracle=28, noop=0),
+    Expected("webshop:words:{own}/webshop", oracle=24, noop=0),
     Expected("card-game:dev", oracle=12, noop=0),
-    Expected("lateral-thinking:{data}/AgentBench:standard", oracle=50, noop=0),
-    Expected("lateral-thinking:{data}/AgentBench:dev", oracle=20, noop=0),
-    Expected("lateral-thinking:host:{data}/AgentBench:standard", oracle=50, noop=0),
+    Expected("lateral-thinking:{originals}/AgentBench:standard", oracle=50, noop=0),
+    Expected("lateral-thinking:{originals}/AgentBench:dev", oracle=20, noop=0),
+    Expected("lateral-thinking:host:{originals}/AgentBench:standard", oracle=50, noop=0),
     Expected("bfcl:multi_turn_base", oracle=200, noop=0, one_call_less=0),
     Expected("bfcl:multi_turn_miss_func", oracle=200, noop=0, one_call_less=0),
     Expected("bfcl:multi_turn_miss_param", oracle=200, noop=0, one_call_less=0),
@@ -121,13 +126,21 @@ EXPECTED = (
 
 def main() -> int:
     """Run every benchmark and return the number of suites with wrong figures."""
+    with short_folder() as own, knowledge.endpoint() as url:
+        knowledge.write_checkout(Path(own, "agentbench"))
+        webshop.write_checkout(Path(own, "webshop"))
+        folders = {"data": data_folder(), "originals": originals_folder(), "own": own}
+        return _run({**folders, "endpoint": url})
+
+
+def _run(places: Mapping[str, object]) -> int:
     wrong = 0
     rows: list[tuple[str, ...]] = []
     prefixes = sys.argv[1:]
     for expected in EXPECTED:
         if prefixes and not expected.suite.startswith(tuple(prefixes)):
             continue
-        suite = expected.suite.format(data=data_folder(), originals=originals_folder())
+        suite = expected.suite.format(**places)
         try:
             loaded = load_suite(suite)
         except InputError as error:
