@@ -2,7 +2,7 @@
 # Forks in the background until an error. Bounded, in case there is no limit.
 echo "tried fork without end: begun"
 bomb() {
-    [ "$1" -gt 10 ] && { sleep 3; return; }
+    [ "$1" -gt 6 ] && { sleep 3; return; }
     bomb $(($1 + 1)) 2>/dev/null &
     bomb $(($1 + 1)) 2>/dev/null &
     sleep 3
