@@ -107,17 +107,18 @@ def test_a_provider_is_checked_again_without_the_requests_that_the_agent_left(
         return sum(map(is_check, models.asked[before:]))
 
     with (
-        new_service(models, silence_max_s=PATIENCE_S / 4) as seat,
+        new_service(models, silence_max_s=10 * PATIENCE_S if recovers else 4.0) as seat,
         closing(HttpSeat(seat.episode.directory)) as other,
         ThreadPoolExecutor(2) as agent,
     ):
         with closing(HttpSeat(seat.episode.directory)) as load:
             assert load.open(CHAT, json.dumps(chat(text="long", stream=True))).status == 200
             asking = agent.submit(seat.ask, CHAT, chat())
-            assert wait_until(lambda: checked() == ATTEMPTS)
+            assert wait_until(lambda: checked() >= ATTEMPTS)
             assert not asking.done(), "its load may be the reason"
-        assert wait_until(lambda: checked() == 2 * ATTEMPTS)
-        assert not asking.done(), "the provider may work on a request after its connection closed"
+        assert wait_until(lambda: checked() >= 2 * ATTEMPTS)
+        if recovers:
+            assert not asking.done(), "the provider may work on a request that was left"
         later = agent.submit(other.send, CHAT, json.dumps(chat(text="later")))
         loaded.clear()
         assert asking.result(PATIENCE_S)[0] == status
