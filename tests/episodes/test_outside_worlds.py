@@ -18,6 +18,7 @@ from fumehood.benchmarks.marble.postgresql import has_postgresql
 from fumehood.core.episode_spec import DataMode, DataSource, EpisodeSpec
 from fumehood.core.outcome import Finished
 from fumehood.orchestrator.service_pool import ServicePool
+from fumehood.worlds.registry import readable_paths
 from fumehood_agent.errors import FumehoodError
 from fumehood_agent.session import Session
 from tests.conformance.worlds.examples import EXAMPLES
@@ -175,3 +176,11 @@ def test_a_postgresql_server_is_reached_through_the_service(pool: ServicePool) -
             assert "'7'" in str(session.call("query_db", {"sql": "SELECT a FROM t"}))
             assert "sql_error" in str(session.call("query_db", {"sql": "DROP TABLE t"}))
         episode.close()
+
+
+def test_a_process_reads_the_folder_that_its_task_names_and_no_other() -> None:
+    paths = {
+        world: readable_paths(episode_spec(world=world, state={"folder": "/a", "other": "/b"}))
+        for world in ("webshop", "knowledge_graph", "crud")
+    }
+    assert paths == {"webshop": ("/a",), "knowledge_graph": ("/a",), "crud": ()}

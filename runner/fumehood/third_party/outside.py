@@ -60,11 +60,15 @@ class CheckerOutside:
     has_failed = False
 
     def __init__(self, name: str, state: JsonObject) -> None:
-        """Pass questions to the checker of a name; the task's ``state`` names the files that it may
-        read."""
+        """Pass questions to the checker of a name.
+
+        The task's ``state``, or its part ``embeddings``, names the files that it may read.
+        """
         self._name = name
+        model = state.get("embeddings")
+        named = model if isinstance(model, dict) else state
         self._places: JsonObject = (
-            {key: state.get(key, "") for key in PLACES} if name in WITH_PLACES else {}
+            {key: named.get(key, "") for key in PLACES} if name in WITH_PLACES else {}
         )
 
     def answer(self, question: bytes) -> bytes:

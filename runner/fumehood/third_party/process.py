@@ -32,9 +32,9 @@ LIMITS = Limits(
     open_files=64,
     file_bytes=0,
 )
-PLACES = ("checkout", "domain", "folder", "split")
+PLACES = ("checkout", "domain", "folder", "sha256", "split")
 """Fields of a question that name files of the user."""
-WITH_PLACES = frozenset({"tau2", "taubench", "toolsandbox"})
+WITH_PLACES = frozenset({"bfcl_embeddings", "tau2", "taubench", "toolsandbox"})
 """Checkers that read such files."""
 WITH_THREADS = frozenset({"toolsandbox"})
 """Checkers whose questions may start threads, if the filter of system calls lets them start no

@@ -18,15 +18,13 @@ from fumehood.third_party.process import NO_ANSWER, checker
 
 NAME = "MemoryAPI_vector"
 CHECKER = "bfcl_embeddings"
-NEEDS_PROCESSES = True
-"""Its calls may need the process with the model, so an episode cannot run in a confined one."""
+"""Embeds with a model."""
 
 
 def preload() -> None:
-    """Import the memory, and start the process while this one can still read Python's files."""
+    """Import the memory while this process can still read Python's files."""
     open_memory(NAME, {name: {"next_id": 0, "store": {}} for name in _STORES})
     class_documents(NAME)
-    checker(CHECKER)
 
 
 class BfclVector(BfclMemory):

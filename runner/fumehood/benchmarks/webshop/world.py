@@ -21,8 +21,8 @@ _TOOLS = (
     tool("click_action", "Click a button or link of the page.", value="string"),
 )
 
-NEEDS_PROCESSES = True
-"""It reads the products of the user's checkout, so an episode cannot run in a confined process."""
+READS = ("folder",)
+"""Parts of the state that name what an episode reads."""
 
 
 class WebShop:
