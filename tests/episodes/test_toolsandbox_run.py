@@ -79,5 +79,5 @@ def test_tasks_of_the_published_checkout_are_solved_by_their_derived_solutions(
     checkout = Path(os.environ.get("FUMEHOOD_ORIGINALS", ".originals"), "ToolSandbox")
     if not (checkout / "packages").exists() or shutil.which("bwrap") is None:
         pytest.skip(f"no {checkout}/packages: scripts/setup-originals toolsandbox")
-    suite = f"toolsandbox:tool_name_scrambled:{checkout.absolute()}"
+    suite = f"toolsandbox:base:{checkout.absolute()}"
     assert _successes(suite, tmp_path / "run", engine) == {"oracle": 91, "noop": 16}

@@ -94,7 +94,7 @@ def prepare(places: dict[str, Any]) -> None:
             replaced = {"datetime": of_episode, "uuid4": random_id}
             vars(module).update({key: replaced[key] for key in replaced if hasattr(module, key)})
     # polars does not work in a child of a process that used it.
-    scenarios, tasks = _from_child(_build)
+    scenarios, tasks = _from_child(lambda: _in_pool(_build))
     _imported.update(folder=folder, scenarios=scenarios, tasks=tasks)
 
 
@@ -106,6 +106,10 @@ def check(question: dict[str, Any]) -> dict[str, Any]:
             ``call`` (play ``moves`` and return the reply to the last) or ``score`` (evaluate
             ``moves``).
     """
+    return dict(_in_pool(lambda: _answer(question)))
+
+
+def _answer(question: dict[str, Any]) -> dict[str, Any]:
     tasks = _imported["tasks"]
     match question:
         case {"op": "tasks"}:
@@ -123,15 +127,14 @@ def check(question: dict[str, Any]) -> dict[str, Any]:
 def _build() -> tuple[dict[str, bytes], dict[str, dict[str, Any]]]:
     """Return the scenarios that need no network, and the tools of their parts."""
     random.seed(0)
-    discovery, dill = original("common.tool_discovery"), import_module("dill")
-    suite = original("scenarios")
+    suite, dill = original("scenarios"), import_module("dill")
     # The parts differ only in the tools that they offer.
     suite.copy = SimpleNamespace(deepcopy=_Offer)
-    published = suite.named_scenarios(discovery.ToolBackend.DEFAULT)
+    published = suite.named_scenarios(original("common.tool_discovery").ToolBackend.DEFAULT)
     scenarios = {
         name: scenario
         for name, scenario in published.items()
-        if not isinstance(scenario, _Offer) and not _needs_network(scenario.starting_context)
+        if not isinstance(scenario, _Offer) and _WEB_TOOLS not in _modules(scenario)
     }
     tasks = {
         f"{name}{end}": {
@@ -153,9 +156,9 @@ class _Offer:
         self.categories = [*scenario.categories]
 
 
-def _needs_network(context: Any) -> bool:
-    tools = (context.name_to_tool[name] for name in context.tool_allow_list)
-    return any(tool.__module__ == _WEB_TOOLS for tool in tools)
+def _modules(scenario: Any) -> set[str]:
+    tools = scenario.starting_context.name_to_tool
+    return {tools[name].__module__ for name in scenario.starting_context.tool_allow_list}
 
 
 def _offered(offer: Any, context: Any) -> dict[str, Any]:
@@ -195,6 +198,23 @@ def _scenario(name: str) -> Any:
     for key in _LISTS:
         setattr(scenario.starting_context, key, task[key])
     return scenario
+
+
+def _in_pool(compute: Callable[[], Any]) -> Any:
+    """Compute in the thread of polars: otherwise each of thousands of operations changes threads,
+    which takes a minute on a busy machine."""
+    polars: Any = sys.modules.get("polars")
+    if polars is None:
+        return compute()
+    results: list[Any] = []
+    first, second = (polars.col(name) for name in ("first", "second"))
+
+    def run(column: Any) -> Any:
+        results.append(compute())
+        return column
+
+    polars.DataFrame({"first": [0], "second": [0]}).select(first.map_batches(run), second)
+    return results[0]
 
 
 def _from_child(compute: Callable[[], Any]) -> Any:

@@ -1,7 +1,6 @@
 """Names that the tasks, the world and the processes of ToolSandbox share."""
 
 AGENT, USER = "agent", "user"
-"""Names of the seats."""
 END_TOOL = "end_conversation"
 """The user's only tool, which ends the conversation."""
 PACKAGES = "packages"
@@ -16,4 +15,3 @@ PARTS = {
 }
 """Part of the suite → end of the names of its scenarios. Parts differ in the offered tools."""
 METRICS = ("similarity", "milestone_similarity", "minefield_similarity", "turn_count")
-"""Results of the original's evaluation."""

@@ -54,11 +54,10 @@ class Played:
     """What the moves led to."""
 
     context: Any
-    """The original's execution context: its messages and databases."""
     ended: bool
     """Whether the user or the limit of messages ended the conversation."""
     error: str = ""
-    """The exception that ended the scenario. The original then gives it a similarity of 0."""
+    """The exception that ended the scenario."""
 
     def reply(self) -> dict[str, Any]:
         """Return the environment's reply to the last call, and whether it failed."""

@@ -34,7 +34,6 @@ _SEARCHES: dict[str, dict[str, Any]] = {
     "search_reminder": {"creation_timestamp_upperbound": _NOW},
 }
 """Arguments of searches for which a milestone demands none; the tools demand one."""
-_TIME_PARTS = ("year", "month", "day", "hour", "minute", "second")
 
 
 def reference_moves(scenario: Any) -> list[dict[str, Any]]:
@@ -56,22 +55,18 @@ def _order(matcher: Any) -> Iterator[int]:
     """Yield the milestones in an order that their graph permits, changes of databases first: a
     milestone may demand that no database changed since another one."""
     left = dict.fromkeys(range(len(matcher.milestones)))
+    changing = {
+        index
+        for index, milestone in enumerate(matcher.milestones)
+        for each in milestone.snapshot_constraints
+        if each.target_dataframe is not None and each.database_namespace != "SANDBOX"
+    }
     while left:
-        ready = [
-            index
-            for index in left
-            if not any(after == index and before in left for before, after in matcher.edge_list)
-        ]
-        index = next((at for at in ready if _changes(matcher.milestones[at])), ready[0])
+        behind = {after for before, after in matcher.edge_list if before in left}
+        ready = [index for index in left if index not in behind]
+        index = next((each for each in ready if each in changing), ready[0])
         del left[index]
         yield index
-
-
-def _changes(milestone: Any) -> bool:
-    return any(
-        each.target_dataframe is not None and each.database_namespace != "SANDBOX"
-        for each in milestone.snapshot_constraints
-    )
 
 
 def _moves_to(
@@ -142,4 +137,5 @@ def _time_arguments(tool: str, scenario: Any) -> dict[str, Any]:
         if constraint.database_namespace == "REMINDER" and constraint.target_dataframe is not None
     )
     time = datetime.fromtimestamp(next(constraints).target_dataframe["reminder_timestamp"][0], UTC)
-    return {part: getattr(time, part) for part in _TIME_PARTS}
+    parts = ("year", "month", "day", "hour", "minute", "second")
+    return {part: getattr(time, part) for part in parts}

@@ -15,16 +15,14 @@ from fumehood.benchmarks.toolsandbox.names import AGENT, END_TOOL, PACKAGES, PAR
 from fumehood.benchmarks.toolsandbox.scorer import OP
 from fumehood.core.conversation import ConversationSpec
 from fumehood.core.episode_spec import SeatSpec
-from fumehood.core.errors import InfraError, InputError
+from fumehood.core.errors import InputError
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import JsonObject
 from fumehood.core.ledger import Budget
 from fumehood.core.task import SCRIPT, About, Case, Suite, Task
-from fumehood.third_party.process import checker
+from fumehood.third_party.process import QuestionFailed, checker
 
 USAGE = "toolsandbox[:PART]:CHECKOUT"
-CALLS_MAX = 30
-"""More than the limit of messages permits."""
 GO_ON = "Please do what you can."
 AGENT_INSTRUCTION = """\
 {prompt}
@@ -99,7 +97,7 @@ class ToolSandbox:
         checkout_folder(place, contains=PACKAGES, usage=f"{USAGE}; see the page of toolsandbox")
         try:
             description = checker(OP).ask({"op": "tasks", "folder": place})
-        except InfraError as error:
+        except QuestionFailed as error:
             raise InputError(
                 f"{place}: not a complete checkout that all users can read, see the page of "
                 f"toolsandbox: {error}"
@@ -120,7 +118,7 @@ class ToolSandbox:
 def _case(record: Record, scenario: Scenario, folder: str) -> Case:
     prompt, opening = scenario.text("SYSTEM", "USER"), scenario.text("USER", "AGENT")
     examples = [each for each in scenario.messages if each["visible_to"] == ["USER"]]
-    budget = Budget(calls=CALLS_MAX)
+    budget = Budget(calls=scenario.messages_max)
     to_agent = AGENT_INSTRUCTION.format(prompt=scenario.text("SYSTEM", "AGENT"))
     example = "\n".join(_example(examples))
     to_user = USER_INSTRUCTION.format(prompt=prompt, opening=opening, example=example)
@@ -145,7 +143,7 @@ def _case(record: Record, scenario: Scenario, folder: str) -> Case:
         },
         conversation=ConversationSpec("world", {}),
         counterparts={USER: SCRIPT},
-        scripts={USER: tuple(_script(scenario, _task_of(prompt)))},
+        scripts={USER: tuple(_script(scenario, prompt.partition(END_OF_RULES)[2]))},
     )
     oracle = tuple(
         {**move, "tool_name": record.shown_as[move["tool_name"]]}
@@ -156,15 +154,10 @@ def _case(record: Record, scenario: Scenario, folder: str) -> Case:
     return Case(task, Gold(OP, ({"op": OP},), solvable=True, oracle=oracle))
 
 
-def _task_of(prompt: str) -> str:
-    """Return a user's prompt without the rules that all users have."""
-    return prompt.partition(END_OF_RULES)[2]
-
-
 def _example(messages: list[dict[str, Any]]) -> Iterator[str]:
     for message in messages:
         said, speaker = message["content"], SPEAKERS[message["sender"]]
-        yield f"{speaker}: {_task_of(said) or said}"
+        yield f"{speaker}: {said.partition(END_OF_RULES)[2] or said}"
 
 
 def _script(scenario: Scenario, task: str) -> Iterator[JsonObject]:

@@ -79,9 +79,8 @@ class ToolSandbox:
         if self._ended is not None:
             return Failure(FailureKind.WORLD, "over", "The conversation is over.")
         seat = USER if call.tool_name == END_TOOL else AGENT
-        self._moves.append(
-            {"seat": seat, "tool_name": call.tool_name, "args": copy_object(call.arguments)}
-        )
+        arguments = copy_object(call.arguments)
+        self._moves.append({"seat": seat, "tool_name": call.tool_name, "args": arguments})
         self.revision += 1
         question: JsonObject = {key: self._start[key] for key in ("folder", "task")}
         try:
