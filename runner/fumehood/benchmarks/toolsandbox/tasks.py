@@ -15,12 +15,12 @@ from fumehood.benchmarks.toolsandbox.names import AGENT, END_TOOL, PACKAGES, PAR
 from fumehood.benchmarks.toolsandbox.scorer import OP
 from fumehood.core.conversation import ConversationSpec
 from fumehood.core.episode_spec import SeatSpec
-from fumehood.core.errors import InputError
+from fumehood.core.errors import InfraError, InputError
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import JsonObject
 from fumehood.core.ledger import Budget
 from fumehood.core.task import SCRIPT, About, Case, Suite, Task
-from fumehood.third_party.process import QuestionFailed, checker
+from fumehood.third_party.process import checker
 
 USAGE = "toolsandbox[:PART]:CHECKOUT"
 GO_ON = "Please do what you can."
@@ -97,7 +97,7 @@ class ToolSandbox:
         checkout_folder(place, contains=PACKAGES, usage=f"{USAGE}; see the page of toolsandbox")
         try:
             description = checker(OP).ask({"op": "tasks", "folder": place})
-        except QuestionFailed as error:
+        except InfraError as error:
             raise InputError(
                 f"{place}: not a complete checkout that all users can read, see the page of "
                 f"toolsandbox: {error}"
