@@ -13,6 +13,7 @@ from fumehood.benchmarks.native.records import record_to_json
 from fumehood.benchmarks.native.suite_file import STARTER, read_suite_file
 
 SAMPLE = Path(__file__).parents[2] / "runner" / "fumehood" / "benchmarks" / "sample" / "tasks.jsonl"
+SCENARIO = Path(__file__).parents[2] / "examples" / "water_works.yaml"
 EVERY = 5
 
 ENGINES = [
@@ -27,14 +28,15 @@ ENGINES = [
 @pytest.fixture(scope="module")
 def some_tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines = SAMPLE.read_text(encoding="utf-8").splitlines()[::EVERY]
-    lines += [json.dumps(record_to_json(task.value)) for task in read_suite_file(STARTER)]
+    tasks = [*read_suite_file(STARTER), *read_suite_file(SCENARIO)]
+    lines += [json.dumps(record_to_json(task.value)) for task in tasks]
     path = tmp_path_factory.mktemp("suite") / "some.jsonl"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
 
 
 def _run(tasks: Path, out: Path, engine: str, workers: int) -> dict[str, object]:
-    agents = ["-a", "policy_aware", "-a", "instruction_parser"]
+    agents = ["-a", "policy_aware", "-a", "instruction_parser", "-a", "oracle"]
     name, _, runtime = engine.partition("/")
     command = [sys.executable, "-m", "fumehood", "run", str(tasks), *agents, "--engine", name]
     command += ["--runtime", runtime] if runtime else []
