@@ -30,6 +30,7 @@ from fumehood.benchmarks.toolsandbox.play import (
     score,
 )
 from fumehood.benchmarks.toolsandbox.reference import reference_moves
+from fumehood.supervised.late_imports import import_late
 
 INSTALL = "see the page of the benchmark toolsandbox"
 _LISTS = ("tool_allow_list", "tool_augmentation_list")
@@ -41,7 +42,7 @@ _OF_VENDORS = """
 """.split()  # noqa: SIM905
 """Modules that are imported for models and web services, which this process does not use."""
 _IMPORTED_LATE = """
-    asyncio base64 calendar cmath code concurrent.futures contextvars csv decimal email.parser
+    asyncio base64 calendar cmath code contextvars csv decimal email.parser
     bz2 fractions getopt getpass gettext glob gzip heapq hmac html.entities http.client lzma
     http.cookiejar http.cookies importlib.metadata importlib.readers ipaddress logging mmap
     multiprocessing.reduction numbers optparse pkgutil platform pprint pydoc queue secrets sqlite3
@@ -61,8 +62,7 @@ def load() -> None:
     """Choose the time zone and the number of threads, and replace the packages of vendors."""
     os.environ.update(dict.fromkeys(_ONE_THREAD, "1"), HOME="/", TQDM_DISABLE="1", TZ="UTC")
     time.tzset()
-    for name in _IMPORTED_LATE:
-        import_module(name)
+    import_late(*_IMPORTED_LATE)
     tempfile.tempdir = "/tmp"  # Packages ask for it. Python would try to write a file.
     for name in _OF_VENDORS:
         sys.modules[name] = ModuleType(name)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from fumehood.core.json_values import JsonObject
-from fumehood.core.tools import Failure, FailureKind, Forward, ToolCall, ToolResult
+from fumehood.core.tools import Failure, Forward, ToolCall, ToolResult
 from fumehood.layers.faults.family import BoundFault, FaultFamily, described, payload_text
 
 
@@ -64,10 +64,4 @@ class Authz(FaultFamily):
         details: JsonObject = {"required_role": self._required_role}
         if self._required_token is not None:
             details["expected"] = [self._token_field]
-        return Failure(
-            FailureKind.FAULT,
-            "authz_denied",
-            "Authorization failed for this action.",
-            details,
-            (self.fault.rule.fired(),),
-        )
+        return self.fail("authz_denied", "Authorization failed for this action.", details)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 from fumehood.core.json_values import JsonObject
@@ -31,4 +31,4 @@ class DuplicateDelivery(FaultFamily):
         if not fires:
             return result
         forward(call)
-        return replace(result, fired_faults=(*result.fired_faults, self.fault.rule.fired()))
+        return self.fired(result)

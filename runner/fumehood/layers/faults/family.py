@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, TypeVar
 
 from fumehood.core.errors import SpecError
 from fumehood.core.fault_plan import FaultRule, RandomSource
 from fumehood.core.json_values import Json, JsonObject
-from fumehood.core.tools import Forward, ToolCall, ToolResult, ToolSpec
+from fumehood.core.tools import Failure, FailureKind, Forward, ToolCall, ToolResult, ToolSpec
 from fumehood.core.virtual_time import KeepsTime
 
 PayloadT = TypeVar("PayloadT")
+ResultT = TypeVar("ResultT", bound=ToolResult)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ class FaultFamily(ABC):
 
     A family calls ``fault.fires_on(call)`` at most once per call. It forwards a call at most once,
     unless ``delivers_again`` states otherwise. A result that the fault changed carries
-    ``fault.rule.fired(...)`` in its ``fired_faults``.
+    ``fault.rule.fired(...)`` in its ``fired_faults``; :meth:`fired` and :meth:`fail` see to it.
     """
 
     order: ClassVar[int] = 250
@@ -140,8 +141,26 @@ class FaultFamily(ABC):
         """Answer the call, forwarding it at most once."""
 
     def show_tools(self, tools: tuple[ToolSpec, ...]) -> tuple[ToolSpec, ...]:
-        """Return the tools as agents see them under this fault; most families change nothing."""
-        return tools
+        """Return the tools as agents see them under this fault."""
+        name = self.fault.trigger.on_tool
+        return tuple(self.show_tool(tool) if name in (None, tool.name) else tool for tool in tools)
+
+    def show_tool(self, tool: ToolSpec) -> ToolSpec:
+        """Return a tool that the trigger admits as agents see it; most families change nothing."""
+        return tool
+
+    def fail(self, code: str, message: str, details: JsonObject) -> Failure:
+        """Return the error with which the fault answers in place of the tool."""
+        return Failure(FailureKind.FAULT, code, message, details, (self.fault.rule.fired(),))
+
+    def unavailable(self, call: ToolCall) -> Failure:
+        """Return the error of a tool that does not work for now."""
+        details: JsonObject = {"tool_name": call.tool_name}
+        return self.fail("unavailable", "The tool is temporarily unavailable.", details)
+
+    def fired(self, result: ResultT) -> ResultT:
+        """Return the result with a record that the fault fired."""
+        return replace(result, fired_faults=(*result.fired_faults, self.fault.rule.fired()))
 
     @classmethod  # noqa: B027 - not abstract: most families accept any tools.
     def check_tools(cls, rule: FaultRule, tools: Sequence[ToolSpec]) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from fumehood.core.json_values import JsonObject
-from fumehood.core.tools import Failure, FailureKind, Forward, ToolCall, ToolResult
+from fumehood.core.tools import Forward, ToolCall, ToolResult
 from fumehood.layers.faults.family import BoundFault, FaultFamily, described, payload_of
 
 
@@ -39,10 +39,4 @@ class Flapping(FaultFamily):
         self._calls += 1
         if position >= self._settings.down:
             return forward(call)
-        return Failure(
-            FailureKind.FAULT,
-            "unavailable",
-            "The tool is temporarily unavailable.",
-            {"tool_name": call.tool_name},
-            (self.fault.rule.fired(),),
-        )
+        return self.unavailable(call)

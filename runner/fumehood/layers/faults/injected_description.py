@@ -35,20 +35,12 @@ class InjectedDescription(FaultFamily):
         super().__init__(fault)
         self._text = payload_of(fault.rule, InjectedDescriptionPayload).text
 
-    def show_tools(self, tools: tuple[ToolSpec, ...]) -> tuple[ToolSpec, ...]:
-        """Return the tools with the text in their descriptions."""
-        name = self.fault.trigger.on_tool
-        return tuple(
-            replace(tool, description=f"{tool.description} {self._text}".strip())
-            if name in (None, tool.name)
-            else tool
-            for tool in tools
-        )
+    def show_tool(self, tool: ToolSpec) -> ToolSpec:
+        """Return the tool with the text in its description."""
+        return replace(tool, description=f"{tool.description} {self._text}".strip())
 
     def around(self, call: ToolCall, forward: Forward) -> ToolResult:
         """Forward the call."""
         fires = self.fault.fires_on(call)
         result = forward(call)
-        if not fires:
-            return result
-        return replace(result, fired_faults=(*result.fired_faults, self.fault.rule.fired()))
+        return self.fired(result) if fires else result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from fumehood.core.json_values import JsonObject
@@ -45,6 +45,4 @@ class InjectedOutput(FaultFamily):
         key, text = self._settings.key, self._settings.text
         present = result.output.get(key)
         extended = f"{present} {text}" if isinstance(present, str) else text
-        return Value(
-            {**result.output, key: extended}, (*result.fired_faults, self.fault.rule.fired())
-        )
+        return self.fired(replace(result, output={**result.output, key: extended}))

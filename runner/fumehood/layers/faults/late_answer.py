@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from fumehood.core.errors import SpecError
@@ -45,4 +45,4 @@ class LateAnswer(FaultFamily):
         if not fires or self.fault.clock is None:
             return result
         self.fault.clock.pass_us(1000 * self._delay_ms)
-        return replace(result, fired_faults=(*result.fired_faults, self.fault.rule.fired()))
+        return self.fired(result)

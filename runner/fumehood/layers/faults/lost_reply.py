@@ -38,10 +38,12 @@ class LostReply(FaultFamily):
         if not fires:
             return result
         timeout_ms = payload_of(self.fault.rule, LostReplyPayload).timeout_ms
-        return Failure(
-            FailureKind.REPLY_LOST,
-            "timeout",
-            "Tool call timed out.",
-            {"timeout_ms": timeout_ms},
-            (*result.fired_faults, self.fault.rule.fired()),
+        return self.fired(
+            Failure(
+                FailureKind.REPLY_LOST,
+                "timeout",
+                "Tool call timed out.",
+                {"timeout_ms": timeout_ms},
+                result.fired_faults,
+            )
         )

@@ -47,7 +47,7 @@ class OutOfOrder(FaultFamily):
         """Hold the call back if the fault fires, or forward it and then the calls that are due."""
         if self.fault.fires_on(call):
             self._held.append((self._settings.after_calls, call))
-            return Value({"status": self._settings.status}, (self.fault.rule.fired(),))
+            return self.fired(Value({"status": self._settings.status}))
         result = forward(call)
         self._held = [(left - 1, held) for left, held in self._held]
         due = [held for left, held in self._held if left == 0]

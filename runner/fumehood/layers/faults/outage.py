@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import JsonObject
-from fumehood.core.tools import Failure, FailureKind, Forward, ToolCall, ToolResult
+from fumehood.core.tools import Forward, ToolCall, ToolResult
 from fumehood.layers.faults.family import BoundFault, FaultFamily, described, payload_of
 
 
@@ -51,13 +51,7 @@ class Outage(FaultFamily):
         """Forward the call, or fail during the outage of its tool."""
         if not self._is_down(call) or not self.fault.fires_on(call):
             return forward(call)
-        return Failure(
-            FailureKind.FAULT,
-            "unavailable",
-            "The tool is temporarily unavailable.",
-            {"tool_name": call.tool_name},
-            (self.fault.rule.fired(),),
-        )
+        return self.unavailable(call)
 
     def _is_down(self, call: ToolCall) -> bool:
         settings, clock = self._settings, self.fault.clock

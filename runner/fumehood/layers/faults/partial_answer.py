@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from fumehood.core.json_values import Json, JsonObject
@@ -48,7 +48,7 @@ class PartialAnswer(FaultFamily):
         output: JsonObject = {key: self._cut(value) for key, value in result.output.items()}
         if self._settings.marked:
             output["truncated"] = True
-        return Value(output, (*result.fired_faults, self.fault.rule.fired()))
+        return self.fired(replace(result, output=output))
 
     def _cut(self, value: Json) -> Json:
         if isinstance(value, list):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from fumehood.core.json_values import JsonObject
-from fumehood.core.tools import Failure, FailureKind, Forward, ToolCall, ToolResult
+from fumehood.core.tools import Forward, ToolCall, ToolResult
 from fumehood.layers.faults.family import BoundFault, FaultFamily, described, payload_of
 
 
@@ -55,13 +55,8 @@ class Quota(FaultFamily):
             self._left -= 1
             return forward(call)
         unit = "retry_after_calls" if self.fault.clock is None else "retry_after_ms"
-        return Failure(
-            FailureKind.FAULT,
-            "rate_limited",
-            "Rate limit exceeded.",
-            {unit: self._refilled_at + interval - now},
-            (self.fault.rule.fired(),),
-        )
+        details: JsonObject = {unit: self._refilled_at + interval - now}
+        return self.fail("rate_limited", "Rate limit exceeded.", details)
 
     def _now(self, call: ToolCall) -> tuple[int, int]:
         """Return the time or the number of the call, and the interval of refills in this unit."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from fumehood.core.json_values import JsonObject
-from fumehood.core.tools import Failure, FailureKind, Forward, ToolCall, ToolResult
+from fumehood.core.tools import Forward, ToolCall, ToolResult
 from fumehood.layers.faults.family import BoundFault, FaultFamily, described, payload_integer
 
 
@@ -49,10 +49,5 @@ class RateLimit(FaultFamily):
         # The trigger is asked first, because asking may advance ToolMisuseBench's random stream.
         if not self.fault.fires_on(call) or call.number <= self._after_n_calls:
             return forward(call)
-        return Failure(
-            FailureKind.FAULT,
-            "rate_limited",
-            "Rate limit exceeded.",
-            {"retry_after_ms": self._retry_after_ms},
-            (self.fault.rule.fired(),),
-        )
+        details: JsonObject = {"retry_after_ms": self._retry_after_ms}
+        return self.fail("rate_limited", "Rate limit exceeded.", details)

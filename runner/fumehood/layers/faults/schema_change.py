@@ -34,17 +34,11 @@ class SchemaChange(SchemaDrift):
         self._after_n_calls = payload_integer(fault.rule, "after_n_calls", 0)
         self._calls = 0
 
-    def show_tools(self, tools: tuple[ToolSpec, ...]) -> tuple[ToolSpec, ...]:
-        """Return the tools with their interface now."""
+    def show_tool(self, tool: ToolSpec) -> ToolSpec:
+        """Return the tool with its interface now."""
         if self._calls < self._after_n_calls:
-            return tools
-        name = self.fault.trigger.on_tool
-        return tuple(
-            replace(tool, parameters=self.changed_schema(tool.parameters))
-            if name in (None, tool.name)
-            else tool
-            for tool in tools
-        )
+            return tool
+        return replace(tool, parameters=self.changed_schema(tool.parameters))
 
     def around(self, call: ToolCall, forward: Forward) -> ToolResult:
         """Forward a call before the change, treat a later one like ``schema_drift``."""

@@ -78,7 +78,7 @@ class SchemaDrift(FaultFamily):
         if rejection is not None:
             code, message, details = rejection
             details["tool_name"] = call.tool_name
-            return Failure(FailureKind.FAULT, code, message, details, (self.fault.rule.fired(),))
+            return self.fail(code, message, details)
         published = self._translate(call.arguments)
         result = forward(replace(call, arguments=published))
         fired = self.fault.rule.fired(arguments_after=published)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 from fumehood.core.json_values import JsonObject, canonical_json
@@ -39,4 +40,4 @@ class StaleRead(FaultFamily):
         )
         if first == result.output or not self.fault.fires_on(call):
             return result
-        return Value(first, (*result.fired_faults, self.fault.rule.fired()))
+        return self.fired(replace(result, output=first))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from fumehood.core.json_values import JsonObject
-from fumehood.core.tools import Failure, FailureKind, Forward, ToolCall, ToolResult
+from fumehood.core.tools import Forward, ToolCall, ToolResult
 from fumehood.layers.faults.family import BoundFault, FaultFamily, described, payload_integer
 
 
@@ -36,10 +36,4 @@ class Timeout(FaultFamily):
         """Fire, or forward the call."""
         if not self.fault.fires_on(call):
             return forward(call)
-        return Failure(
-            FailureKind.FAULT,
-            "timeout",
-            "Tool call timed out.",
-            {"timeout_ms": self._timeout_ms},
-            (self.fault.rule.fired(),),
-        )
+        return self.fail("timeout", "Tool call timed out.", {"timeout_ms": self._timeout_ms})

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject, copy_json, copy_object
-from fumehood.core.tools import Failure, FailureKind, Forward, ToolCall, ToolResult
+from fumehood.core.tools import Forward, ToolCall, ToolResult
 from fumehood.layers.faults.family import BoundFault, FaultFamily, payload_object, payload_text
 
 
@@ -37,13 +37,8 @@ class ToolMisuseAuthz(FaultFamily):
         """Fire, or forward the call."""
         if not self.fault.fires_on(call) or self._admits(call):
             return forward(call)
-        return Failure(
-            FailureKind.FAULT,
-            "authz_denied",
-            "Authorization failed for this action.",
-            {"required_role": self._required_role},
-            (self.fault.rule.fired(),),
-        )
+        details: JsonObject = {"required_role": self._required_role}
+        return self.fail("authz_denied", "Authorization failed for this action.", details)
 
     def _admits(self, call: ToolCall) -> bool:
         if self._required_token is None:

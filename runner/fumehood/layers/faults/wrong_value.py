@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from fumehood.core.conditions import is_number, resolve
@@ -51,7 +51,7 @@ class WrongValue(FaultFamily):
         changed = self._changed(result.output)
         if changed is None or not self.fault.fires_on(call):
             return result
-        return Value(changed, (*result.fired_faults, self.fault.rule.fired()))
+        return self.fired(replace(result, output=changed))
 
     def _changed(self, output: JsonObject) -> JsonObject | None:
         """Return a copy with the wrong value; None if there is no such value."""
