@@ -5,7 +5,6 @@ from pathlib import Path
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.errors import InputError
 from fumehood.core.gold import Gold
-from fumehood.core.json_values import JsonObject
 from fumehood.core.ledger import Budget
 from fumehood.core.task import Case, Suite, Task
 
@@ -30,16 +29,10 @@ class Single:
             world="files",
             harness_mode="native",
             initial_state={"files": {"/original.txt": text}},
-            fault_plan=(),
             seed=1,
             seats=(
                 SeatSpec(instruction="Copy /original.txt to /copy.txt.", budget=Budget(calls=4)),
             ),
-            tags={},
         )
         criterion = {"op": "map_value_equals", "path": "files", "key": "/copy.txt", "value": text}
         return Suite("single", (Case(task, Gold("native", (criterion,))),))
-
-    def recognises(self, record: JsonObject) -> bool:
-        """Recognise no record: the benchmark has no record format."""
-        return False

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from fumehood.benchmarks.shared.reading import Place, Problem, Unreadable, read_records
 from fumehood.core.errors import InfraError, InputError
@@ -36,6 +36,11 @@ class Benchmark(Protocol):
             field.
         """
         ...
+
+
+@runtime_checkable
+class RecognisesRecords(Protocol):
+    """A benchmark that can be named by the path of its records alone."""
 
     def recognises(self, record: JsonObject) -> bool:
         """Return whether ``record``, the first of a file, has a format of this benchmark.
@@ -140,7 +145,8 @@ def _benchmark_of(path: Path) -> str:
     place, record = _first_record(path)
     if isinstance(record, dict):
         for name in BENCHMARKS:
-            if BENCHMARKS.load(name)().recognises(record):
+            benchmark = BENCHMARKS.load(name)()
+            if isinstance(benchmark, RecognisesRecords) and benchmark.recognises(record):
                 return name
     raise Unreadable(
         place,

@@ -25,10 +25,10 @@ class Task:
     world: str
     harness_mode: str
     initial_state: JsonObject
-    fault_plan: FaultPlan
-    seed: int
+    fault_plan: FaultPlan = ()
+    seed: int = 0
     seats: tuple[SeatSpec, ...]
-    tags: JsonObject
+    tags: JsonObject = field(default_factory=dict)
     """Labels for tables, such as ``difficulty``. They have no effect."""
     conversation: ConversationSpec | None = None
     """How the seats take turns; None if each seat works by itself."""

@@ -52,10 +52,6 @@ class AgentDojo:
         )
         return Suite(":".join(part for part in ("agentdojo", argument) if part), cases, about=ABOUT)
 
-    def recognises(self, record: JsonObject) -> bool:
-        """Return False: the tasks are read from AgentDojo's package."""
-        return False
-
 
 def _cases(selection: Selection, name: str, suite: Any) -> Iterator[Case]:
     if selection.injections:
@@ -98,7 +94,6 @@ def _case(
         world="agentdojo",
         harness_mode="native",
         initial_state=state,
-        fault_plan=(),
         seed=1,
         seats=(SeatSpec(instruction=f"{_system_message()}\n{request}", budget=BUDGET),),
         tags={"suite": suite, "version": version},

@@ -71,7 +71,6 @@ def _case(
         world="bfcl_calls",
         harness_mode="native",
         initial_state={"functions": []},
-        fault_plan=(),
         seed=1,
         seats=(SeatSpec(instruction=f"{prompt}\n\n{question}", budget=Budget(model_calls=1)),),
         tags={"category": CATEGORY, "form": form},

@@ -139,7 +139,6 @@ def _task(name: str, category: str, memory: Memory, turns: tuple[str, ...]) -> T
         world="bfcl_memory",
         harness_mode="native",
         initial_state={"memory": memory},
-        fault_plan=(),
         seed=1,
         seats=(seat,),
         tags={"category": category, "turns": len(turns)},

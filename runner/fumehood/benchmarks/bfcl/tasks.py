@@ -154,10 +154,6 @@ class Bfcl:
         cases = tuple(case_of(entry, argument) for entry in read_entries(argument))
         return Suite(f"bfcl:{argument}", cases, about=about)
 
-    def recognises(self, record: JsonObject) -> bool:
-        """Return False: the entries are read from BFCL's package."""
-        return False
-
 
 def _memory_cases(category: str, rest: str) -> Iterable[Case]:
     if category == VECTOR_CATEGORY:
@@ -206,7 +202,6 @@ def _multi_turn_case(entry: Entry, category: str) -> Case:
             "involved_classes": value["involved_classes"],
             "long_context": "long_context" in category,
         },
-        fault_plan=(),
         seed=1,
         seats=(seat,),
         tags={"category": category, "turns": len(turns)},
@@ -288,7 +283,6 @@ def _single_turn_case(entry: Entry, category: str) -> Case:
         world="bfcl_calls",
         harness_mode="native",
         initial_state={"functions": _offered(entry, category)},
-        fault_plan=(),
         seed=1,
         seats=(SeatSpec(instruction=instruction, budget=SINGLE_TURN_BUDGET),),
         tags={"category": category},

@@ -40,7 +40,6 @@ def web_cases(category: str, snapshot: Path | None) -> Iterator[Case]:
             world="bfcl_web",
             harness_mode="native",
             initial_state=dict(state),
-            fault_plan=(),
             seed=1,
             seats=(SeatSpec(instruction=question, budget=Budget(steps=CALLS_PER_TURN)),),
             tags={"category": category},

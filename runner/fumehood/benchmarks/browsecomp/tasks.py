@@ -95,10 +95,6 @@ class BrowseComp:
         )
         return Suite("browsecomp", cases, parts.snapshot, _about(ABOUT, grader))
 
-    def recognises(self, record: JsonObject) -> bool:
-        """Return False: the file is not JSON."""
-        return False
-
 
 class BrowseCompPlus:
     """Loads a folder of BrowseComp-Plus."""
@@ -121,10 +117,6 @@ class BrowseCompPlus:
             for record in read_records(parts.path / QUERIES)
         )
         return Suite("browsecomp-plus", cases, folder, _about(ABOUT_PLUS, grader))
-
-    def recognises(self, record: JsonObject) -> bool:
-        """Return False: users name this benchmark."""
-        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,10 +243,8 @@ def case_of(
         world="search",
         harness_mode=ENCRYPTED,
         initial_state=state,
-        fault_plan=(),
         seed=int.from_bytes(sha256(question.identity.encode()).digest()[:4], "big"),
         seats=(SeatSpec(instruction=INSTRUCTION, budget=BUDGET),),
-        tags={},
     )
     criteria: tuple[JsonObject, ...] = (
         {

@@ -71,10 +71,6 @@ class CardGameTasks:
         )
         return Suite(":".join(filter(None, ["card-game", split, mode])), cases, about=ABOUT)
 
-    def recognises(self, record: JsonObject) -> bool:
-        """Return False: there are no records."""
-        return False
-
 
 def _case(opponent: str, side: int, number: int) -> Case:
     state: JsonObject = {"opponent": opponent, "first": side == 0, "seed": number}
@@ -84,7 +80,6 @@ def _case(opponent: str, side: int, number: int) -> Case:
         world="card_game",
         harness_mode="native",
         initial_state=state,
-        fault_plan=(),
         seed=number,
         seats=tuple(SeatSpec(name=name, instruction=INSTRUCTION, budget=BUDGET) for name in names),
         tags={"domain": "card_game", "opponent": opponent},

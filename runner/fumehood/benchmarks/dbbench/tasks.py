@@ -195,8 +195,6 @@ def _case(task_id: str, record: Record) -> Case:
         world=WORLDS[SQLITE],
         harness_mode="native",
         initial_state={"tables": [_table(table) for table in record.tables]},
-        fault_plan=(),
-        seed=0,
         seats=(SeatSpec(instruction=_instruction(record), budget=BUDGET),),
         tags={"type": record.kind},
     )

@@ -104,10 +104,6 @@ class InjecAgent:
         )
         return Suite(":".join(["injecagent", *kinds, setting]), cases, about=about)
 
-    def recognises(self, record: JsonObject) -> bool:
-        """Return False: a task refers to tools in another file."""
-        return False
-
 
 def _read_list(path: Path) -> Iterator[Placed[Any]]:
     values = read_json(path)
@@ -179,8 +175,6 @@ def _case(
         world="declared",
         harness_mode="native",
         initial_state={"results": dict(results), "toolset": {"tools": declared}},
-        fault_plan=(),
-        seed=0,
         seats=(SeatSpec(instruction="\n\n".join([PROMPT, *conversation]), budget=BUDGET),),
         tags=tags,
     )

@@ -92,10 +92,6 @@ class KnowledgeGraph:
         )
         return Suite(f"knowledge-graph:{split}", cases, about=about)
 
-    def recognises(self, record: JsonObject) -> bool:
-        """Return False: a record names no endpoint."""
-        return False
-
 
 def _check_endpoint(url: str, records: list[Placed[Record]]) -> None:
     """Check that the endpoint answers and knows an entity of the first record that has one."""
@@ -124,8 +120,6 @@ def _case(task_id: str, record: Record, folder: str, url: str) -> Case:
         world="knowledge_graph",
         harness_mode="native",
         initial_state={"folder": folder, "endpoint": url, "entities": entities},
-        fault_plan=(),
-        seed=0,
         seats=(SeatSpec(instruction=instruction, budget=BUDGET),),
         tags={"domain": "knowledgegraph", "qid": record.qid, "source": record.source},
         conversation=ConversationSpec("world", {}),

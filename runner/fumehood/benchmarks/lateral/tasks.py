@@ -93,10 +93,6 @@ class LateralThinking:
         name = f"lateral-thinking:{SEAT if by_seat else RULE}:{path.stem}"
         return Suite(name, cases, about=about)
 
-    def recognises(self, record: JsonObject) -> bool:
-        """Return False: a spreadsheet has no JSON records."""
-        return False
-
 
 def _find_file(argument: str) -> Path:
     path, splits = Path(argument), [*SPLITS]
@@ -190,8 +186,6 @@ def _case(task_id: str, record: Record, *, by_seat: bool) -> Case:
         world="lateral_thinking",
         harness_mode="native",
         initial_state=state,
-        fault_plan=(),
-        seed=0,
         seats=tuple(seats),
         tags={"domain": "lateralthinkingpuzzle"},
         conversation=ConversationSpec("world", {}),

@@ -70,8 +70,6 @@ def bargaining_case(record: Record, prompts: JsonObject) -> Case:
         world="bargaining",
         harness_mode="native",
         initial_state={"parties": parties},
-        fault_plan=(),
-        seed=0,
         seats=tuple(_bargaining_seat(record, party) for party in record.agents),
         tags={"domain": BARGAINING, "parties": len(parties)},
         conversation=ConversationSpec("world", {}),
@@ -193,7 +191,6 @@ def _werewolf_case(number: int, roles: Sequence[str]) -> Case:
         world="werewolf",
         harness_mode="native",
         initial_state=state,
-        fault_plan=(),
         seed=number,
         seats=tuple(_werewolf_seat(name, names) for name in names),
         tags={"domain": WEREWOLF, "role": roles[0]},
@@ -270,10 +267,6 @@ class Marble:
         if scenario not in OPTIONS or not path or set(options) - OPTIONS[scenario]:
             raise InputError(f"marble: the argument must be {USAGE}, not {argument!r}")
         return _suite(scenario, Path(path), options)
-
-    def recognises(self, record: JsonObject) -> bool:
-        """Return False: the records of MARBLE's scenarios have the same keys."""
-        return False
 
 
 def _options(text: str) -> tuple[str, dict[str, str]]:

@@ -314,8 +314,6 @@ def team_case(
         world=world[0],
         harness_mode="native",
         initial_state=world[1],
-        fault_plan=(),
-        seed=0,
         seats=team.seats,
         tags={"domain": record.scenario, "coordination": team.mode, "agents": len(record.agents)},
         conversation=team.conversation,

@@ -53,10 +53,6 @@ class Almanac:
             "almanac", QUESTIONS, Path(folder), f"fumehood snapshot almanac {folder}"
         )
 
-    def recognises(self, record: JsonObject) -> bool:
-        """Return False: the questions are not in a file of the user."""
-        return False
-
 
 class PythonDocs:
     """Sixty questions on the Python documentation. Argument: its folder, ``python-doc`` by
@@ -73,10 +69,6 @@ class PythonDocs:
         folder = argument or NAME
         command = f"fumehood snapshot python-doc {folder} (needs Debian's package python3.11-doc)"
         return question_suite("python-docs", QUESTIONS, Path(folder), command)
-
-    def recognises(self, record: JsonObject) -> bool:
-        """Return False: the questions are not in a file of the user."""
-        return False
 
 
 def question_suite(name: str, questions: QuestionSet, snapshot: Path, build_command: str) -> Suite:
@@ -138,10 +130,8 @@ def _case(
         world=WORLD,
         harness_mode=PROFILE,
         initial_state={"snapshot": dict(snapshot)},
-        fault_plan=(),
         seed=int.from_bytes(identity.encode("ascii"), "big"),
         seats=(SeatSpec(instruction=instruction, budget=BUDGET),),
-        tags={},
     )
     return Case(task, _gold(question, relevant, gold))
 

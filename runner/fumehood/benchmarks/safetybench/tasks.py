@@ -116,10 +116,6 @@ class SafetyBench:
         cases = cases_of(_read_records(checkout, name), lambda record: _case(record, checkout))
         return Suite(f"safetybench:{name}", cases, about=ABOUT)
 
-    def recognises(self, record: JsonObject) -> bool:
-        """Return False: a task refers to environments in other files."""
-        return False
-
 
 def _read_records(checkout: Path, name: str) -> list[Placed[Record]]:
     path = checkout / "data" / LISTS[name]
@@ -155,8 +151,6 @@ def _case(record: Record, checkout: Path) -> Case:
         world="safetybench",
         harness_mode="native",
         initial_state={"environments": environments},
-        fault_plan=(),
-        seed=0,
         seats=(SeatSpec(instruction=instruction, budget=BUDGET),),
         tags={"risk": record.risks[0], "failure_modes": record.failure_modes},
     )

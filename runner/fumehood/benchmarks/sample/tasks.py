@@ -7,7 +7,6 @@ from pathlib import Path
 
 from fumehood.benchmarks.native.tasks import CRITERION, SCORED_ON, load_cases
 from fumehood.core.errors import InputError
-from fumehood.core.json_values import JsonObject
 from fumehood.core.task import About, Suite
 
 ABOUT = About(licence="Apache-2.0 (this project)", criterion=CRITERION, scored_on=SCORED_ON)
@@ -24,7 +23,3 @@ class Sample:
         if argument:
             raise InputError(f"sample takes no argument; remove {argument!r}")
         return Suite("sample", load_cases(TASKS), about=ABOUT)
-
-    def recognises(self, record: JsonObject) -> bool:
-        """Return False: the tasks are native records, which the benchmark ``native`` recognises."""
-        return False

@@ -154,10 +154,6 @@ class Tau2:
         cases = tuple(_case(record, setting, start, policy) for record in records)
         return Suite(f"tau2:{name}", cases, about=ABOUT if folder else PACKAGE_ABOUT)
 
-    def recognises(self, record: JsonObject) -> bool:
-        """Return False: a task names neither its domain nor its databases."""
-        return False
-
 
 def _read_tasks(folder: Path) -> tuple[Path, list[Any]]:
     """Return the task file and its tasks, restricted to the published split if splits are given."""
@@ -216,8 +212,6 @@ def _case(placed: Placed[Record], setting: Setting, start: JsonObject, policy: s
         world=world.toolset_id,
         harness_mode="native",
         initial_state=copy_object(world.state),
-        fault_plan=(),
-        seed=0,
         seats=(SeatSpec(instruction=solo, budget=BUDGET),),
         tags={"domain": setting.domain, **issue},
     )

@@ -103,10 +103,6 @@ class TauBench:
         )
         return Suite(f"taubench:{domain}:{split}", cases, about=ABOUT)
 
-    def recognises(self, record: JsonObject) -> bool:
-        """Return False: the tasks are Python code."""
-        return False
-
 
 def _case(number: int, record: Record, where: JsonObject, wiki: str) -> Case:
     agent = SeatSpec(
@@ -126,8 +122,6 @@ def _case(number: int, record: Record, where: JsonObject, wiki: str) -> Case:
         world="taubench",
         harness_mode="native",
         initial_state={**where, "turns_max": STEPS_MAX},
-        fault_plan=(),
-        seed=0,
         seats=(agent, user),
         tags={"domain": where["domain"], "user": record.user_id},
         conversation=ConversationSpec("world", {}),

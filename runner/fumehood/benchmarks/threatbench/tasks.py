@@ -138,10 +138,6 @@ class ThreatBench:
         )
         return Suite(":".join(["threatbench", *parts]), cases, about=ABOUT)
 
-    def recognises(self, record: JsonObject) -> bool:
-        """Return False: the tasks are read from the package."""
-        return False
-
 
 def _cases(kind: str) -> tuple[Case, ...]:
     path = package_folder() / "data" / f"{kind}.json"
@@ -160,8 +156,6 @@ def _case(kind: str, record: Any) -> Case:
         world="declared_python",
         harness_mode="native",
         initial_state={**state, "toolset": toolset(kind)},
-        fault_plan=(),
-        seed=0,
         seats=(SeatSpec(instruction=f"{system_prompt(kind)}\n\n{record.input}", budget=BUDGET),),
         tags={
             "domain": kind,

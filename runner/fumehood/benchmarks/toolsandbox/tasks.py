@@ -110,10 +110,6 @@ class ToolSandbox:
         )
         return Suite(":".join(("toolsandbox", part)).rstrip(":"), cases, about=ABOUT)
 
-    def recognises(self, record: JsonObject) -> bool:
-        """Return False: the tasks are Python code."""
-        return False
-
 
 def _case(record: Record, scenario: Scenario, folder: str) -> Case:
     prompt, opening = scenario.text("SYSTEM", "USER"), scenario.text("USER", "AGENT")
@@ -130,8 +126,6 @@ def _case(record: Record, scenario: Scenario, folder: str) -> Case:
             **{"folder": folder, "task": record.name},
             **{"opening": opening, "messages_max": scenario.messages_max},
         },
-        fault_plan=(),
-        seed=0,
         seats=(
             SeatSpec(name=AGENT, instruction=to_agent, budget=budget, tools=record.names[AGENT]),
             SeatSpec(name=USER, instruction=to_user, budget=budget, tools=record.names[USER]),

@@ -97,10 +97,6 @@ class WebShop:
         )
         return Suite(":".join(["webshop", *["words"] * by_words, split]), cases, about=about)
 
-    def recognises(self, record: JsonObject) -> bool:
-        """Return False: goals refer to other files."""
-        return False
-
 
 def words(name: str) -> list[str]:
     """Return the words of a product's name."""
@@ -181,8 +177,6 @@ def _case(
         world="webshop",
         harness_mode="native",
         initial_state={"folder": str(root), "instruction": text},
-        fault_plan=(),
-        seed=0,
         seats=(
             SeatSpec(
                 instruction=INSTRUCTION.format(rounds=ROUNDS, instruction=text), budget=BUDGET
