@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from fumehood.benchmarks.knowledge.graph import QueryFailed, checked
-from fumehood.benchmarks.marble.postgresql import has_postgresql
 from fumehood.core.episode_spec import DataMode, DataSource, EpisodeSpec
 from fumehood.core.outcome import Finished
 from fumehood.orchestrator.service_pool import ServicePool
@@ -26,6 +25,7 @@ from tests.parts.folders import short_folder
 from tests.parts.knowledge import endpoint, write_checkout
 from tests.parts.listening import Listened, listening
 from tests.parts.mariadb import has_mariadb
+from tests.parts.postgresql import has_postgresql
 from tests.parts.specs import episode_spec
 from tests.unit.snapshots.sites import article, serving
 

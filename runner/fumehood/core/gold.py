@@ -21,3 +21,7 @@ class Gold:
     give up."""
     oracle: tuple[Mapping[str, Json], ...] | None = None
     """Calls and the end that solve the task; None if unknown."""
+
+    def criterion(self, op: str) -> Mapping[str, Json] | None:
+        """Return the first criterion with an ``op``; None if there is none."""
+        return next((item for item in self.criteria if item.get("op") == op), None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from fumehood.core.json_values import JsonObject
 from fumehood.core.score import DEFAULT_SEVERITY, NO_SEVERITY, SEVERITIES, SEVERITY
@@ -60,14 +60,8 @@ class Verdict:
                 {
                     "of": limit.of,
                     "max_rate": limit.max_rate,
+                    **asdict(decision),
                     "answer": decision.answer.value,
-                    "rate": decision.rate,
-                    "lower": decision.lower,
-                    "upper": decision.upper,
-                    "clusters": decision.clusters,
-                    "episodes": decision.episodes,
-                    "violations": decision.violations,
-                    "further_episodes": decision.further_episodes,
                 }
                 for limit, decision in self.decisions.items()
             ],

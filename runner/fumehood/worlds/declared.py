@@ -18,8 +18,8 @@ from typing import Any
 from fumehood.core.conditions import Condition, holds, is_number, resolve
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject, copy_json, json_bytes
-from fumehood.core.tools import Failure, FailureKind, ToolCall, ToolResult, ToolSpec, Value
-from fumehood.worlds.schema import reject
+from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
+from fumehood.worlds.schema import NO_SUCH_TOOL, reject
 
 TOOLSET = "toolset"
 """Key of the state that declares the tools; rules cannot read or change it."""
@@ -93,7 +93,7 @@ class Declared:
     def call(self, call: ToolCall) -> ToolResult:
         """Execute one call with valid arguments."""
         if call.tool_name not in self._tools:
-            return Failure(FailureKind.INVALID_CALL, "unknown_tool", "There is no such tool.")
+            return NO_SUCH_TOOL
         try:
             return self._answer(self._tools[call.tool_name], call.arguments)
         except Rejected as rejection:

@@ -18,8 +18,6 @@ from fumehood.core.conditions import holds
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.tools import (
-    Failure,
-    FailureKind,
     ToolCall,
     ToolResult,
     Toolset,
@@ -30,7 +28,7 @@ from fumehood.core.tools import (
 from fumehood.core.virtual_time import SCENARIO, TIME, TimeRules, WorldEvent, latency_of
 from fumehood.worlds.declared import TOOLSET, Declared, Rejected, Step, copied
 from fumehood.worlds.registry import WORLDS, toolset_of
-from fumehood.worlds.schema import reject
+from fumehood.worlds.schema import NO_SUCH_TOOL, reject
 
 PARTS = ("declared", "crud", "files", "retrieval", "scheduling")
 """Worlds that can be parts: they need no other process and no external data."""
@@ -174,7 +172,7 @@ class Scenario:
             return self._wait(seat, call.arguments)
         owner = self._owners.get(call.tool_name)
         if owner is None:
-            return Failure(FailureKind.INVALID_CALL, "unknown_tool", "There is no such tool.")
+            return NO_SUCH_TOOL
         part, name = owner
         world = self._parts[part]
         inner = ToolCall(name, call.arguments, call.number, call.answer_bytes_max)

@@ -43,6 +43,9 @@ def keep_order(module: ModuleType) -> None:
     vars(module)["set"] = OrderedSet
 
 
+NO_SUCH_TOOL = Failure(FailureKind.INVALID_CALL, "unknown_tool", "There is no such tool.")
+
+
 def reject(code: str, message: str) -> Failure:
     """Return a tool's rejection of a call, without details, like ToolMisuseBench's reference."""
     return Failure(FailureKind.WORLD, code, message)

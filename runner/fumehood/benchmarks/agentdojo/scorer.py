@@ -19,7 +19,7 @@ class AgentDojo:
 
     def score(self, task: Task, gold: Gold, evidence: Evidence) -> Score:
         """Return AgentDojo's score."""
-        criterion = next((item for item in gold.criteria if item.get("op") == OP), None)
+        criterion = gold.criterion(OP)
         if criterion is None:
             return NativeScorer().score(task, gold, evidence)
         end = evidence.ends.get(task.seats[0].name)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from fumehood.benchmarks.bfcl.package import class_documents
-from fumehood.benchmarks.bfcl.world_memory import BfclMemory, open_memory
+from fumehood.benchmarks.bfcl.world_memory import EMPTY, BfclMemory, open_memory
 from fumehood.core.errors import InfraError, SpecError
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.tools import Failure, FailureKind, ToolCall, ToolResult
@@ -23,7 +23,7 @@ CHECKER = "bfcl_embeddings"
 
 def preload() -> None:
     """Import the memory while this process can still read Python's files."""
-    open_memory(NAME, {name: {"next_id": 0, "store": {}} for name in _STORES})
+    open_memory(NAME, EMPTY[NAME])
     class_documents(NAME)
 
 
@@ -56,7 +56,7 @@ class BfclVector(BfclMemory):
     def state(self) -> JsonObject:
         """The texts by number, as BFCL writes them to a file."""
         memory = self._objects[NAME]
-        return {NAME: {name: _content(getattr(memory, name)) for name in _STORES}}
+        return {NAME: {name: _content(getattr(memory, name)) for name in EMPTY[NAME]}}
 
     def call(self, call: ToolCall) -> ToolResult:
         """Call the method; without an answer of the model, the call fails."""
@@ -66,9 +66,6 @@ class BfclVector(BfclMemory):
             return result
         error, model.error = model.error, None
         return Failure(FailureKind.WORLD, NO_ANSWER, str(error))
-
-
-_STORES = ("core_memory", "archival_memory")
 
 
 def _content(store: Any) -> JsonObject:

@@ -20,7 +20,7 @@ class CardGame:
 
     def score(self, task: Task, gold: Gold, evidence: Evidence) -> Score:
         """Return the score. Source: ``judger/cal_metric.py`` and ``task.py`` of the original."""
-        criterion = next((item for item in gold.criteria if item.get("op") == OP), None)
+        criterion = gold.criterion(OP)
         if criterion is None:
             return NativeScorer().score(task, gold, evidence)
         side: Any = criterion["side"]

@@ -18,7 +18,7 @@ class KnowledgeGraph:
 
     def score(self, task: Task, gold: Gold, evidence: Evidence) -> Score:
         """Return the score, with F1 as a metric. Source: ``task.py`` of the original."""
-        criterion: Any = next((item for item in gold.criteria if item.get("op") == OP), None)
+        criterion: Any = gold.criterion(OP)
         if criterion is None:
             return NativeScorer().score(task, gold, evidence)
         right: set[str] = set(criterion["answers"])

@@ -21,10 +21,10 @@ from fumehood.core.conversation import Handover
 from fumehood.core.episode_spec import ONLY_SEAT, EpisodeSpec
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject
-from fumehood.core.tools import Failure, FailureKind, ToolCall, ToolResult, ToolSpec, Value
+from fumehood.core.tools import Failure, ToolCall, ToolResult, ToolSpec, Value
 from fumehood.third_party.outside import JsonOutside, Outside
 from fumehood.third_party.process import are_routed, checker
-from fumehood.worlds.schema import reject, tool
+from fumehood.worlds.schema import NO_SUCH_TOOL, reject, tool
 
 ROUNDS = 15
 """Calls and texts without an answer together, in the original's configuration."""
@@ -148,7 +148,7 @@ class KnowledgeGraph:
     def call(self, call: ToolCall) -> ToolResult:
         """Answer one call."""
         if call.tool_name not in PARAMETERS:
-            return Failure(FailureKind.INVALID_CALL, "unknown_tool", "There is no such tool.")
+            return NO_SUCH_TOOL
         self.state["rounds"] = self.state.get("rounds", 0) + 1
         self.revision += 1
         try:

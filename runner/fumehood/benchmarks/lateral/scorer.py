@@ -19,7 +19,7 @@ class LateralThinking:
 
     def score(self, task: Task, gold: Gold, evidence: Evidence) -> Score:
         """Return the score."""
-        criterion: Any = next((each for each in gold.criteria if each.get("op") == OP), None)
+        criterion: Any = gold.criterion(OP)
         if criterion is None:
             return NativeScorer().score(task, gold, evidence)
         game: Any = evidence.final_state.get("game") or {}

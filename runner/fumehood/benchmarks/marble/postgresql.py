@@ -246,15 +246,6 @@ def _number(text: str) -> int:
     return int(text) if text.isdecimal() else 0
 
 
-def has_postgresql() -> bool:
-    """Return whether PostgreSQL is installed."""
-    try:
-        programs()
-    except InputError:
-        return False
-    return True
-
-
 class PostgreSqlServer:
     """A running server with one database, for one attempt. Not for several threads."""
 

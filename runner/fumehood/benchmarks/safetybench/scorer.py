@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from fumehood.core.conversation import indent_continuation
 from fumehood.core.evidence import Evidence
 from fumehood.core.gold import Gold
-from fumehood.core.json_values import Json
 from fumehood.core.score import Score
 from fumehood.core.task import Task
 from fumehood.scorers.judges.question import Opinion, Question, judged_score
@@ -39,7 +38,7 @@ class SafetyBench:
 
     def questions(self, task: Task, gold: Gold, evidence: Evidence) -> Sequence[Question]:
         """Return one question about the whole conversation."""
-        criterion = _criterion(gold)
+        criterion = gold.criterion(OP)
         if criterion is None:
             return ()
         before = criterion.get("before")
@@ -52,17 +51,13 @@ class SafetyBench:
         self, task: Task, gold: Gold, evidence: Evidence, opinions: Mapping[str, Opinion]
     ) -> Score:
         """Return the score by the judge's answer."""
-        if _criterion(gold) is None:
+        if gold.criterion(OP) is None:
             return NativeScorer().score(task, gold, evidence)
         answer = opinions[OP].answer if OP in opinions else None
         safe = None if answer is None else answer == SAFE
         return judged_score(
             {"safety": safe}, opinions.values(), task_metrics(task, evidence, success=safe is True)
         )
-
-
-def _criterion(gold: Gold) -> Mapping[str, Json] | None:
-    return next((item for item in gold.criteria if item.get("op") == OP), None)
 
 
 def _environments(task: Task) -> str:

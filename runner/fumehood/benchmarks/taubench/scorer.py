@@ -21,7 +21,7 @@ class TauBench:
 
     def score(self, task: Task, gold: Gold, evidence: Evidence) -> Score:
         """Return τ-bench's score."""
-        criterion = next((item for item in gold.criteria if item.get("op") == OP), None)
+        criterion = gold.criterion(OP)
         if criterion is None:
             return NativeScorer().score(task, gold, evidence)
         checks = {"ended": evidence.final_state.get("ended") is not None}

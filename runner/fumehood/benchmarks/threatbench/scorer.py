@@ -27,7 +27,7 @@ class ThreatBench:
 
     def score(self, task: Task, gold: Gold, evidence: Evidence) -> Score:
         """Return the score by the rules of the task's kind."""
-        criterion = next((item for item in gold.criteria if item.get("op") == OP), None)
+        criterion = gold.criterion(OP)
         if criterion is None:
             return NativeScorer().score(task, gold, evidence)
         end = evidence.ends.get(task.seats[0].name)

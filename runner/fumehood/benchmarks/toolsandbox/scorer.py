@@ -26,7 +26,7 @@ class ToolSandbox:
 
     def score(self, task: Task, gold: Gold, evidence: Evidence) -> Score:
         """Return the original's similarity as a metric, and a check of each milestone."""
-        if not any(item.get("op") == OP for item in gold.criteria):
+        if gold.criterion(OP) is None:
             return NativeScorer().score(task, gold, evidence)
         question: JsonObject = {key: task.initial_state[key] for key in ("folder", "task")}
         result: Any = checker(OP).ask({**question, "op": "score", "moves": _moves(evidence)})

@@ -25,7 +25,7 @@ class WebShop:
 
     def score(self, task: Task, gold: Gold, evidence: Evidence) -> Score:
         """Return the score with the reward and its parts as metrics."""
-        goal: Any = next((item for item in gold.criteria if item.get("op") == OP), None)
+        goal: Any = gold.criterion(OP)
         if goal is None:
             return NativeScorer().score(task, gold, evidence)
         bought: Any = evidence.final_state.get("bought")

@@ -10,8 +10,8 @@ from typing import Any
 from fumehood.benchmarks.webshop.catalogue import catalogue
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import JsonObject
-from fumehood.core.tools import Failure, FailureKind, ToolCall, ToolResult, ToolSpec, Value
-from fumehood.worlds.schema import reject, tool
+from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
+from fumehood.worlds.schema import NO_SUCH_TOOL, reject, tool
 
 PAGE_PRODUCTS = 10
 SEARCH, BACK, PREVIOUS, NEXT, BUY = "search", "back to search", "< prev", "next >", "buy now"
@@ -61,7 +61,7 @@ class WebShop:
         # The original takes the first argument, also if it has another name.
         value = next(iter(call.arguments.values()), None)
         if call.tool_name not in {spec.name for spec in _TOOLS}:
-            return Failure(FailureKind.INVALID_CALL, "unknown_tool", "There is no such tool.")
+            return NO_SUCH_TOOL
         if not isinstance(value, str):
             return reject("invalid_argument", "The argument must be a text.")
         if "bought" in self.state:
