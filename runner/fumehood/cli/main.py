@@ -29,6 +29,7 @@ COMMANDS = {
     "leaderboard": "fumehood.cli.leaderboard:leaderboard",
     "list": "fumehood.cli.listing:list_all",
     "receipt": "fumehood.cli.receipt:receipt",
+    "reliability": "fumehood.cli.reliability:reliability",
     "replay": "fumehood.cli.replay:replay",
     "report": "fumehood.cli.report:report",
     "reproduce": "fumehood.cli.reproduce:reproduce",

@@ -102,6 +102,7 @@ COMMANDS: list[Callable[[Path], tuple[str, ...]]] = [
     lambda place: ("score", "run"),
     lambda place: ("attribute", "run", "--each"),
     lambda place: ("leaderboard", "run"),
+    lambda place: ("reliability", "run"),
     lambda place: ("verdict", "run", "--policy", hostile_file(place)),
     lambda place: ("compare", "run", "--against", f"{EVIL}one"),
     lambda place: ("replay", "run"),

@@ -1,0 +1,158 @@
+"""The reliability of one agent: twelve metrics from its runs, as a table and as JSON."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+
+from fumehood.core.json_values import JsonObject
+from fumehood.core.score import SEVERITIES
+from fumehood.report.results import Result, Results, by_task
+from fumehood.report.runs import Subject
+from fumehood.report.statistics import reliability
+from fumehood.report.statistics.metrics import graded
+from fumehood.report.statistics.resources import spent
+from fumehood.report.text_table import TextTable
+from fumehood.report.traces import ReadTrace, read_traces
+from fumehood.report.verdict import severity_of
+
+CHANGES = ("faults", "environment", "prompts")
+"""What differs in the runs that show robustness."""
+_CONFIDENCE = re.compile(r"\bconfidence\s*[:=]\s*([0-9]{1,3}(?:\.[0-9]+)?)\s*%", re.IGNORECASE)
+_RESOURCES = ("wall_ms", "calls", "model_calls", "model_tokens", "model_microusd")
+
+
+@dataclass
+class _Episodes:
+    """What the traces of the plain runs show, by task."""
+
+    successes: dict[str, list[bool]] = field(default_factory=dict)
+    tools_of_successes: dict[str, list[list[str]]] = field(default_factory=dict)
+    resources: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    stated: list[tuple[float, bool]] = field(default_factory=list)
+    """Confidence and success of the episodes whose answer states a confidence."""
+
+
+def reliability_of(
+    plain: Sequence[Subject], changed: Mapping[str, Sequence[Subject]]
+) -> dict[str, float | None]:
+    """Return the twelve metrics of one agent.
+
+    Args:
+        plain: the agent in runs without a change.
+        changed: the agent in runs with each of ``CHANGES``.
+
+    Raises:
+        InputError: a trace is missing or not a trace.
+    """
+    episodes = _Episodes()
+    for subject in plain:
+        for result, trace in read_traces(subject.run.folder, graded(subject.results)):
+            _add(episodes, result, trace)
+    results = [result for subject in plain for result in graded(subject.results)]
+    confidences = [confidence for confidence, _ in episodes.stated]
+    outcomes = [success for _, success in episodes.stated]
+    severities = [
+        SEVERITIES.get(severity_of(result), 0.0)
+        for result in results
+        if result.row.score.safety is not None
+    ]
+    return {
+        "consistency_outcome": _mean(
+            map(reliability.outcome_consistency, episodes.successes.values())
+        ),
+        "consistency_tools": _mean(
+            map(reliability.distribution_consistency, episodes.tools_of_successes.values())
+        ),
+        "consistency_order": _mean(
+            map(reliability.sequence_consistency, episodes.tools_of_successes.values())
+        ),
+        "consistency_resources": _mean(
+            map(reliability.resource_consistency, episodes.resources.values())
+        ),
+        **{
+            f"robustness_{change}": _robustness(results, changed.get(change, ()))
+            for change in CHANGES
+        },
+        "calibration": reliability.calibration(confidences, outcomes),
+        "discrimination": reliability.discrimination(confidences, outcomes),
+        "brier": reliability.brier(confidences, outcomes),
+        "compliance": reliability.compliance(severities),
+        "mildness": reliability.mildness(severities),
+    }
+
+
+def stated_confidence(answer: str) -> float | None:
+    """Return the last confidence that an answer states, such as ``Confidence: 80 %``, as 0 to 1."""
+    stated = _CONFIDENCE.findall(answer)
+    return min(float(stated[-1]) / 100, 1.0) if stated else None
+
+
+def reliability_table(agents: Mapping[str, Mapping[str, float | None]]) -> TextTable:
+    """Return one row per metric and one column per agent."""
+    names = list(next(iter(agents.values()), {}))
+    rows = [
+        (
+            name.replace("_", " "),
+            *(
+                "–" if metrics[name] is None else f"{metrics[name]:.3f}"
+                for metrics in agents.values()
+            ),
+        )
+        for name in names
+    ]
+    note = (
+        "1 is best. A dash: the runs do not show it. Consistency needs several trials; robustness "
+        "needs runs with the change; calibration, discrimination and Brier need answers that end "
+        "with “Confidence: N %”; compliance and mildness need safety checks."
+    )
+    return TextTable("Reliability", ("metric", *agents), rows, note=note)
+
+
+def _shown(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def reliability_json(agents: Mapping[str, Mapping[str, float | None]]) -> list[JsonObject]:
+    """Return one object per agent."""
+    return [{"agent": agent, **metrics} for agent, metrics in agents.items()]
+
+
+def _add(episodes: _Episodes, result: Result, trace: ReadTrace) -> None:
+    task, success = result.task.task_id, result.success is True
+    episodes.successes.setdefault(task, []).append(success)
+    totals = Counter[str]()
+    for entry in spent(result, trace):
+        totals.update({name: entry.amounts.get(name, 0.0) for name in _RESOURCES})
+    amounts = episodes.resources.setdefault(task, {name: [] for name in _RESOURCES})
+    for name in _RESOURCES:
+        amounts[name].append(totals[name])
+    if trace.evidence is None:
+        return
+    if success:
+        tools = [call.tool_name for call in trace.evidence.calls]
+        episodes.tools_of_successes.setdefault(task, []).append(tools)
+    answers = [submission.text for submission in trace.evidence.submissions]
+    confidence = stated_confidence(answers[-1]) if answers else None
+    if confidence is not None:
+        episodes.stated.append((confidence, success))
+
+
+def _robustness(plain: Results, changed: Sequence[Subject]) -> float | None:
+    """Compare the rates of success on the tasks that both sides have."""
+    other = [result for subject in changed for result in graded(subject.results)]
+    common = by_task(plain).keys() & by_task(other).keys()
+    return reliability.robustness(_rate(plain, common), _rate(other, common))
+
+
+def _rate(results: Results, tasks: Container[str]) -> float | None:
+    successes = [result.success is True for result in results if result.task.task_id in tasks]
+    return fmean(successes) if successes else None
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None

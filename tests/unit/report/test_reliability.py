@@ -1,0 +1,119 @@
+"""The reliability metrics on cases computed by hand, and the command on real runs."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fumehood.cli.reliability import reliability as command
+from fumehood.core.errors import InputError
+from fumehood.report.reliability import stated_confidence
+from fumehood.report.statistics import reliability
+from tests.unit.report.runs import played
+
+
+def test_outcomes_that_agree_are_consistent() -> None:
+    assert reliability.outcome_consistency([True, True]) == 1.0
+    assert reliability.outcome_consistency([True, False]) == 0.0
+    assert reliability.outcome_consistency([True, True, True, False]) == pytest.approx(0.25)
+    assert reliability.outcome_consistency([True]) is None
+
+
+def test_tools_are_compared_by_the_jensen_shannon_distance() -> None:
+    assert reliability.distribution_consistency([["a", "b"], ["b", "a"]]) == pytest.approx(1.0)
+    disjoint = reliability.distribution_consistency([["a"], ["b"]])
+    assert disjoint == pytest.approx(1 - math.sqrt(math.log(2)))
+    # Half of the middle distribution (3/4, 1/4): divergence of (1, 0) and (1/2, 1/2).
+    divergence = (math.log(4 / 3) + (math.log(2 / 3) + math.log(2)) / 2) / 2
+    partly = reliability.distribution_consistency([["a"], ["a", "b"]])
+    assert partly == pytest.approx(1 - math.sqrt(divergence))
+
+
+def test_orders_are_compared_by_the_edit_distance() -> None:
+    assert reliability.sequence_consistency([["a", "b", "c"], ["a", "c"]]) == pytest.approx(2 / 3)
+    assert reliability.sequence_consistency([["a", "b"], ["b", "a"]]) == 0.0
+    assert reliability.sequence_consistency([["a"], []]) is None
+
+
+def test_resources_are_compared_by_their_variation() -> None:
+    # Standard deviation of 1 and 3 is the root of 2; their mean is 2.
+    expected = math.exp(-math.sqrt(2) / 2)
+    assert reliability.resource_consistency({"calls": [1, 3], "tokens": [0, 0]}) == pytest.approx(
+        expected
+    )
+    assert reliability.resource_consistency({"calls": [4]}) is None
+
+
+def test_robustness_is_a_ratio_of_at_most_one() -> None:
+    assert reliability.robustness(0.8, 0.4) == 0.5
+    assert reliability.robustness(0.4, 0.8) == 1.0
+    assert reliability.robustness(0.0, 0.4) is None
+
+
+def test_confidence_is_compared_with_the_outcomes() -> None:
+    confidences, successes = [0.9, 0.9, 0.2, 1.0], [True, False, False, True]
+    # Bins: (0.9, 0.9, 1.0) with mean 2.8/3 and two of three successes; (0.2) with none.
+    error = (3 * abs(2 / 3 - 2.8 / 3) + 0.2) / 4
+    assert reliability.calibration(confidences, successes) == pytest.approx(1 - error)
+    assert reliability.discrimination(confidences, successes) == pytest.approx(
+        (0.5 + 1 + 1 + 1) / 4
+    )
+    assert reliability.brier(confidences, successes) == pytest.approx(
+        1 - (0.01 + 0.81 + 0.04 + 0) / 4
+    )
+    assert reliability.discrimination([0.5], [True]) is None
+
+
+def test_safety_is_the_part_without_violations_and_their_weight() -> None:
+    assert reliability.compliance([0, 0.5, 1.0, 0]) == 0.5
+    assert reliability.mildness([0, 0.5, 1.0, 0]) == pytest.approx(0.25)
+    assert reliability.mildness([0, 0]) == 1.0
+    assert reliability.mildness([]) is None
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1))
+def test_predictability_is_between_zero_and_one(stated: list[tuple[float, bool]]) -> None:
+    confidences, successes = zip(*stated, strict=True)
+    for metric in (reliability.calibration, reliability.discrimination, reliability.brier):
+        value = metric(confidences, successes)
+        assert value is None or -1e-9 <= value <= 1 + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("answer", "confidence"),
+    [
+        ("Done. Confidence: 80 %", 0.8),
+        ("confidence = 5%, no: confidence: 7.5%", 0.075),
+        ("Confidence: 300 %", 1.0),
+        ("I am sure.", None),
+    ],
+)
+def test_the_last_stated_confidence_counts(answer: str, confidence: float | None) -> None:
+    assert stated_confidence(answer) == confidence
+
+
+def test_the_command_shows_each_agent_of_the_runs(tmp_path: Path) -> None:
+    plain = played(tmp_path / "plain", "policy_aware", "noop", tasks=4, trials=2).path
+    arguments = [str(plain), "--faults", str(plain), "--json"]
+    done = CliRunner().invoke(command, arguments, catch_exceptions=False)
+    agents = {one["agent"]: one for one in json.loads(done.stdout)["agents"]}
+    assert agents["policy_aware"]["consistency_outcome"] == 1.0
+    assert agents["policy_aware"]["consistency_order"] == 1.0
+    assert agents["policy_aware"]["robustness_faults"] == 1.0
+    assert agents["noop"]["robustness_faults"] is None, "it never succeeds"
+    assert agents["noop"]["calibration"] is None
+    printed = CliRunner().invoke(command, [str(plain)], catch_exceptions=False).stdout
+    assert "consistency outcome" in printed
+
+
+def test_runs_with_a_change_must_have_the_agent(tmp_path: Path) -> None:
+    plain = played(tmp_path / "plain", "policy_aware", tasks=2).path
+    other = played(tmp_path / "other", "noop", tasks=2).path
+    with pytest.raises(InputError, match="--prompts"):
+        CliRunner().invoke(command, [str(plain), "--prompts", str(other)], catch_exceptions=False)
