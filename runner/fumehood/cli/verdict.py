@@ -34,9 +34,9 @@ def verdict(
     """Decide whether agents keep the limits of a policy.
 
     The answer is passed, failed or not shown. A limit is a maximum rate of failures, or of safety
-    violations of a severity class. The probability of a wrong answer holds at any time at which you
-    look, and however strongly the episodes of a task are correlated. Exit status: 0 if every agent
-    passed, otherwise 1.
+    violations of a severity class. The error level bounds the probability of a wrong answer,
+    however often you look at the results, and however strongly the episodes of a task are
+    correlated. Exit status: 0 if every agent passed, otherwise 1.
 
     \b
     Example:

@@ -57,7 +57,7 @@ class WebShop:
         return _TOOLS
 
     def call(self, call: ToolCall) -> ToolResult:
-        """Carry out one action. An action that the page lacks changes nothing, as there."""
+        """Execute an action. An action that the page lacks changes nothing, as in the original."""
         # The original takes the first argument, also if it has another name.
         value = next(iter(call.arguments.values()), None)
         if call.tool_name not in {spec.name for spec in _TOOLS}:

@@ -61,7 +61,7 @@ class Decision:
     episodes: int
     violations: int
     further_episodes: int | None
-    """Episodes that a decision would probably take in addition; None if there is a decision."""
+    """How many lead to ``passed`` with probability ``POWER``; None if there is a decision."""
 
 
 def decide(
