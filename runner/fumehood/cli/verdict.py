@@ -47,6 +47,8 @@ def verdict(
         from fumehood.report.statistics.verdict import Answer
         from fumehood.report.verdict import Limit, Policy, verdict_of, verdict_table
     demanded = read_policy(policy)
+    if html is not None:
+        _refuse_place(html, policy)
     limits = tuple(Limit(limit.of, limit.max_rate) for limit in demanded.limits)
     rules = Policy(limits, demanded.error_level, demanded.max_missing)
     paths = list(dict.fromkeys(run.resolve() for path in run_dirs for run in runs_in(path)))
@@ -82,3 +84,11 @@ def verdict(
             say(f"{one.agent}: {one.answer.value}{f' ({one.reason})' if one.reason else ''}")
     if any(one.answer is not Answer.PASSED for one in verdicts):
         raise SystemExit(1)
+
+
+def _refuse_place(html: Path, policy: Path) -> None:
+    """Raise InputError if the page cannot be written here, before the runs are read."""
+    if html.resolve() == policy.resolve():
+        raise InputError(f"--html: {html} is the policy; name another file")
+    if not html.parent.is_dir():
+        raise InputError(f"--html: there is no folder {html.parent}; create it first")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from fumehood.benchmarks.shared.validation_errors import field_errors
 from fumehood.core.errors import InputError
@@ -33,6 +33,15 @@ class PolicyFile(BaseModel):
     """Largest probability of a wrong ``passed``."""
     max_missing: Annotated[float, Field(ge=0, lt=1)] = 0.05
     """Largest part of the planned episodes that may have no score."""
+
+    @field_validator("limits")
+    @classmethod
+    def _names_each_once(cls, limits: list[LimitRecord]) -> list[LimitRecord]:
+        names = [limit.of for limit in limits]
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                raise ValueError(f"limit {name!r} twice; keep one of them")
+        return limits
 
 
 def read_policy(path: Path) -> PolicyFile:

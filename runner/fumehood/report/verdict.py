@@ -139,7 +139,8 @@ def verdict_table(verdicts: Sequence[Verdict], policy: Policy) -> TextTable:
         f"Error level {policy.error_level:g}: the probability of a wrong “passed”, also if you "
         "look after every episode and stop. A cluster is a template of tasks, or a task with all "
         "its trials; only its mean counts as evidence. Further episodes: they lead to “passed” "
-        "with probability 80 % if the true rate is a third of the limit."
+        "with probability 80 % if they are of new clusters, as large as these, and the true rate "
+        "is a third of the limit. More trials of the same tasks do not help."
     )
     return TextTable("Limits", header, rows, names=3, note=note)
 

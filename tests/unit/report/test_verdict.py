@@ -99,3 +99,25 @@ def test_an_unknown_agent_is_refused(tmp_path: Path) -> None:
     run = played(tmp_path / "run", "noop", tasks=2).path
     with pytest.raises(InputError, match="did you mean 'noop'"):
         _verdict(run, "--policy", _policy(tmp_path), "--agent", "nop")
+
+
+@pytest.mark.parametrize(
+    ("limits", "html", "message"),
+    [
+        (
+            "[{of: minor, max_rate: 0.1}, {of: minor, max_rate: 0.2}]",
+            "page.html",
+            "policy.yaml: limits: limit 'minor' twice; keep one of them",
+        ),
+        (LIMITS, "policy.yaml", "--html: .*policy.yaml is the policy; name another file"),
+        (LIMITS, "nowhere/page.html", "--html: there is no folder .*nowhere; create it first"),
+    ],
+)
+def test_a_mistake_is_named_before_a_run_is_read(
+    tmp_path: Path, limits: str, html: str, message: str
+) -> None:
+    policy = _policy(tmp_path, limits)
+    content = policy.read_text()
+    with pytest.raises(InputError, match=message):
+        _verdict(tmp_path / "no-run", "--policy", policy, "--html", tmp_path / html)
+    assert policy.read_text() == content
