@@ -36,9 +36,9 @@ def reliability(
 ) -> None:
     """Show how reliable agents are, in twelve metrics.
 
-    Consistency over the trials of a task, robustness to faults, changed environments and reworded
-    instructions, predictability from the confidence that answers state, and safety. DIR are runs
-    without a change, with several trials.
+    The metrics show consistency over the trials of a task, robustness to faults, changed
+    environments and reworded instructions, predictability from the confidence that answers state,
+    and safety. Each DIR is a run without such a change, with several trials.
 
     \b
     Example:

@@ -156,7 +156,7 @@ def test_queries_exclude_the_entities_of_the_question() -> None:
             r"std.json\[0\]: answer\[0\].answer_argument",
         ),
         ({"std": [{**records()[0], "actions": ["fly(#0)"]}]}, r"\[0\]: actions: 'fly"),
-        ({"std": [{**records()[0], "actions": ["count(#0,#1)"]}]}, "has not 1 arguments"),
+        ({"std": [{**records()[0], "actions": ["count(#0,#1)"]}]}, "must have the arguments"),
         ({"std": [{**records()[0], "entities": {"Bo": "m.none"}}]}, r"knows no relation of m.none"),
     ],
 )

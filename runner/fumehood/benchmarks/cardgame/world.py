@@ -55,7 +55,7 @@ class CardGame:
         """Take over ``state``.
 
         Raises:
-            SpecError: the opponent is unknown, or the seed is no integer.
+            SpecError: the opponent is unknown, or the seed is not an integer.
         """
         opponent, seed = state.get("opponent", "seat"), state.get("seed", 0)
         if opponent not in (*BASELINES, "seat"):

@@ -155,7 +155,7 @@ class Endpoint:
         """Take an address.
 
         Raises:
-            SpecError: it is no HTTP address, or contains credentials, which a trace would show.
+            SpecError: it is not an HTTP address, or contains credentials, which a trace would show.
         """
         try:
             parts = urlsplit(url)

@@ -137,10 +137,10 @@ def _oracle(actions: list[str]) -> list[JsonObject]:
         parts = re.fullmatch(r"(\w+)\((.*)\)", action)
         if parts is None or parts[1] not in PARAMETERS:
             raise InputError(f"actions: {action!r} is not a call of {', '.join(PARAMETERS)}")
-        values = [value.strip() for value in parts[2].split(",")]
-        if len(values) != len(PARAMETERS[parts[1]]):
-            raise InputError(f"actions: {action!r} has not {len(PARAMETERS[parts[1]])} arguments")
-        arguments: JsonObject = dict(zip(PARAMETERS[parts[1]], values, strict=True))
+        names, values = PARAMETERS[parts[1]], [value.strip() for value in parts[2].split(",")]
+        if len(values) != len(names):
+            raise InputError(f"actions: {action!r} must have the arguments {', '.join(names)}")
+        arguments: JsonObject = dict(zip(names, values, strict=True))
         moves.append({"tool_name": parts[1], "args": arguments})
         variables += not parts[1].startswith("get_") or parts[1] == "get_neighbors"
     return [*moves, {"submit": f"Final Answer: #{variables - 1}"}]

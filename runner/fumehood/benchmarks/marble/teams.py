@@ -1,9 +1,9 @@
 """Teams of MARBLE: the records of research, coding and database, and all coordination modes.
 
-A coordination mode is a turn policy: a star has a planner above all members (``supervisor``), a
-chain passes the work on in the order of the record (``round``), a tree has the parents of the
-record (``tree``), and in a graph members write to those they are related to (``graph``). Source:
-``marble/engine/engine.py`` and ``marble/graph/agent_graph.py`` of ulab-uiuc/MARBLE 9d6efe6.
+A coordination mode is a turn policy. In a star, a planner gives orders to all members
+(``supervisor``). In a chain, members act in the order of the record (``round``). A tree has the
+parents of the record (``tree``). In a graph, related members write to each other (``graph``).
+Source: ``marble/engine/engine.py`` and ``marble/graph/agent_graph.py`` of ulab-uiuc/MARBLE 9d6efe6.
 """
 
 from __future__ import annotations

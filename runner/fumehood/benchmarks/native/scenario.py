@@ -220,7 +220,7 @@ def mistakes_in_state(state: JsonObject, declaration: Json) -> tuple[FieldError,
     except ValidationError as error:
         return field_errors(error, ScenarioWorld)
     mistakes = [
-        FieldError((name,), f"is no part; {nearest(name, [*names])}")
+        FieldError((name,), f"is not a part; {nearest(name, [*names])}")
         for name in state
         if name not in names
     ]

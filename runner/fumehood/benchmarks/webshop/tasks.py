@@ -141,7 +141,7 @@ def _goals(path: Path, shop: Catalogue) -> Iterator[Placed[tuple[str, Instructio
 
 
 def _price_limit(price: float, asin: str, at: int) -> float:
-    """Return the higher of two of the next four tens, as there; the draw has a seed here."""
+    """Return the higher of two of the next four tens, as in the original, but with a seed."""
     tens = [10.0 * ten for ten in range(1, 100) if 10 * ten > price][:4]
     if len(tens) < 2:
         return NO_LIMIT
