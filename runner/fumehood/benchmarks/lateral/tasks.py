@@ -79,8 +79,9 @@ class LateralThinking:
         records = [validated(row, Record) for row in read_rows(path)]
         if not records:
             raise Unreadable(Place(path), Problem.NOT_FOUND, "contains no rows")
+        prefix = f"lateral_{'host_' if by_seat else ''}{path.stem}"
         named = [
-            Placed((f"lateral_{path.stem}_{index}", record.value), record.place)
+            Placed((f"{prefix}_{index}", record.value), record.place)
             for index, record in enumerate(records)
         ]
         cases = cases_of(named, lambda item: _case(*item, by_seat=by_seat))
