@@ -53,6 +53,16 @@ def test_a_lost_reply_reads_like_a_timeout_but_the_effect_is_there() -> None:
     assert lost.close().calls[0].reached_world
 
 
+@pytest.mark.parametrize("family", ["lost_reply", "rate_limit", "schema_change", "timeout"])
+def test_an_unusable_number_is_refused_before_the_first_call(family: str) -> None:
+    key = {"rate_limit": "retry_after_ms", "schema_change": "after_n_calls"}.get(
+        family, "timeout_ms"
+    )
+    spec = episode_spec({"family": family, "payload": {key: "soon"}}, state=ACCOUNTS)
+    with pytest.raises(SpecError, match=rf"{key}.*must be a whole number, not 'soon'"):
+        Native().open_episode(spec, MemoryRecorder(), StoppedClock())
+
+
 def test_a_duplicate_takes_effect_twice_and_the_agent_reads_one_result() -> None:
     seat = timed_seat({"family": "duplicate_delivery", "trigger": {"on_tool": "add"}})
     assert answered(seat, "add") == {"ok": True}

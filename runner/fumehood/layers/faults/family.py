@@ -214,11 +214,6 @@ def to_number(value: Json, field_name: str) -> float:
         raise SpecError(field_name, f"must be a number, not {value!r}") from None
 
 
-def payload_integer(rule: FaultRule, key: str, default: int) -> int:
-    """Return a number of the payload. An absent key means ``default``; null is rejected."""
-    return to_integer(rule.payload.get(key, default), rule.location("payload", key))
-
-
 def payload_of(rule: FaultRule, kind: type[PayloadT]) -> PayloadT:
     """Return the payload as an object of its dataclass, with the defaults for absent keys.
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from fumehood.core.json_values import JsonObject
 from fumehood.core.tools import Forward, ToolCall, ToolResult
-from fumehood.layers.faults.family import BoundFault, FaultFamily, described, payload_integer
+from fumehood.layers.faults.family import BoundFault, FaultFamily, described, payload_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +24,6 @@ class RateLimitPayload:
     )
 
 
-_DEFAULT = RateLimitPayload()
-
-
 class RateLimit(FaultFamily):
     """Answers ``rate_limited`` after a number of calls.
 
@@ -40,14 +37,12 @@ class RateLimit(FaultFamily):
 
     def __init__(self, fault: BoundFault) -> None:
         super().__init__(fault)
-        rule = fault.rule
-        self._after_n_calls = payload_integer(rule, "after_n_calls", _DEFAULT.after_n_calls)
-        self._retry_after_ms = payload_integer(rule, "retry_after_ms", _DEFAULT.retry_after_ms)
+        self._settings = payload_of(fault.rule, RateLimitPayload)
 
     def around(self, call: ToolCall, forward: Forward) -> ToolResult:
         """Fire, or forward the call."""
         # The trigger is asked first, because asking may advance ToolMisuseBench's random stream.
-        if not self.fault.fires_on(call) or call.number <= self._after_n_calls:
+        if not self.fault.fires_on(call) or call.number <= self._settings.after_n_calls:
             return forward(call)
-        details: JsonObject = {"retry_after_ms": self._retry_after_ms}
+        details: JsonObject = {"retry_after_ms": self._settings.retry_after_ms}
         return self.fail("rate_limited", "Rate limit exceeded.", details)

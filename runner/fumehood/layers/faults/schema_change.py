@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from fumehood.core.json_values import JsonObject
 from fumehood.core.tools import Forward, ToolCall, ToolResult, ToolSpec
-from fumehood.layers.faults.family import BoundFault, described, payload_integer
+from fumehood.layers.faults.family import BoundFault, described, payload_of
 from fumehood.layers.faults.schema_drift import SchemaDrift, SchemaDriftPayload
 
 
@@ -31,7 +31,7 @@ class SchemaChange(SchemaDrift):
 
     def __init__(self, fault: BoundFault) -> None:
         super().__init__(fault)
-        self._after_n_calls = payload_integer(fault.rule, "after_n_calls", 0)
+        self._after_n_calls = payload_of(fault.rule, SchemaChangePayload).after_n_calls
         self._calls = 0
 
     def show_tool(self, tool: ToolSpec) -> ToolSpec:

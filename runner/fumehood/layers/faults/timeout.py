@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from fumehood.core.json_values import JsonObject
-from fumehood.core.tools import Forward, ToolCall, ToolResult
-from fumehood.layers.faults.family import BoundFault, FaultFamily, described, payload_integer
+from fumehood.core.tools import Failure, Forward, ToolCall, ToolResult
+from fumehood.layers.faults.family import BoundFault, FaultFamily, described, payload_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +30,14 @@ class Timeout(FaultFamily):
 
     def __init__(self, fault: BoundFault) -> None:
         super().__init__(fault)
-        self._timeout_ms = payload_integer(fault.rule, "timeout_ms", TimeoutPayload().timeout_ms)
+        self._timeout_ms = payload_of(fault.rule, TimeoutPayload).timeout_ms
 
     def around(self, call: ToolCall, forward: Forward) -> ToolResult:
         """Fire, or forward the call."""
         if not self.fault.fires_on(call):
             return forward(call)
+        return self.timed_out()
+
+    def timed_out(self) -> Failure:
+        """Return the error that the agent reads."""
         return self.fail("timeout", "Tool call timed out.", {"timeout_ms": self._timeout_ms})
