@@ -31,6 +31,9 @@ class BudgetRecord(StrictRecord):
     answer_bytes: Annotated[int, Field(ge=1)] | None = Field(
         None, description=BudgetKind.ANSWER_BYTES.description
     )
+    tool_microusd: Annotated[int, Field(ge=0)] | None = Field(
+        None, description=BudgetKind.TOOL_MICROUSD.description
+    )
 
 
 class Move(StrictRecord):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -16,7 +16,15 @@ from pydantic import (
 )
 
 from fumehood.benchmarks.native.criteria import Condition, Name
-from fumehood.benchmarks.native.declared import DeclaredWorld, References, Rule, mistakes_of
+from fumehood.benchmarks.native.declared import (
+    Create,
+    DeclaredWorld,
+    References,
+    Rule,
+    Set,
+    Update,
+    mistakes_of,
+)
 from fumehood.benchmarks.shared.records import StrictRecord
 from fumehood.benchmarks.shared.validation_errors import FieldError, Location, field_errors
 from fumehood.core.errors import SpecError, nearest
@@ -119,8 +127,9 @@ class EventRecord(StrictRecord):
         has_time = self.at_s is not None or self.every_s is not None
         if has_time == (self.when is not None):
             raise ValueError("give either a time (at_s or every_s) or a condition (when)")
-        if self.rules is None and self.message is None:
-            raise ValueError("give rules or a message; otherwise the event has no effect")
+        # An event that only requires something counts in time.events, which criteria can read.
+        if self.rules is None and self.message is None and not self.requires:
+            raise ValueError("give rules, a message or requires; otherwise it has no effect")
         for key, needs in (
             ("until_s", "every_s"),
             ("after_s", "when"),
@@ -225,7 +234,79 @@ def mistakes_in_state(state: JsonObject, declaration: Json) -> tuple[FieldError,
         if name not in names
     ]
     mistakes += scenario_mistakes(world)
+    mistakes += _absent_paths(world)
     return tuple(mistakes) or tuple(_unknown_tools(Scenario({**state, SCENARIO: fields}), world))
+
+
+def _absent_paths(world: ScenarioWorld) -> Iterator[FieldError]:
+    """Yield the paths of events that the initial state lacks and that no rule can create."""
+    targets = [target for name, part in world.parts.items() for target in _targets(name, part)]
+    for event in world.events:
+        targets += [target for rule in event.rules or () for target in _written(rule, ())]
+    values = {**world.states(), TIME: {"events": {event.name: 0 for event in world.events}}}
+    for place, path in _paths_of_events(world.events):
+        steps = tuple(path.split("."))
+        if steps[0] == TIME and steps[1:2] != ("events",):
+            continue
+        value: Any = values
+        for depth, step in enumerate(steps, 1):
+            if isinstance(value, dict) and step in value:
+                value = value[step]
+                continue
+            part = world.parts.get(steps[0])
+            is_known = isinstance(value, dict) and (part is None or isinstance(part, DeclaredWorld))
+            if is_known and not any(_creates(target, steps[:depth]) for target in targets):
+                reason = f"the state has no {'.'.join(steps[:depth])!r}, and no rule creates it"
+                hint = f"; {nearest(step, [*value])}" if value else ""
+                yield FieldError(place, reason + hint)
+            break
+
+
+def _paths_of_events(events: Iterable[EventRecord]) -> Iterator[tuple[Location, str]]:
+    for index, event in enumerate(events):
+        place: Location = ("events", index)
+        if event.when is not None:
+            yield from _paths_of_condition(event.when, (*place, "when"))
+        for number, condition in enumerate(event.requires):
+            yield from _paths_of_condition(condition, (*place, "requires", number))
+        for number, rule in enumerate(event.rules or ()):
+            for key in ("path", "source", "target"):
+                if (path := getattr(rule, key, None)) is not None:
+                    yield (*place, "rules", number, key), path
+
+
+def _paths_of_condition(condition: Any, place: Location) -> Iterator[tuple[Location, str]]:
+    if (path := getattr(condition, "path", None)) is not None:
+        yield (*place, "path"), path
+    if (inner := getattr(condition, "condition", None)) is not None:
+        yield from _paths_of_condition(inner, (*place, "condition"))
+    for index, inner in enumerate(getattr(condition, "conditions", ())):
+        yield from _paths_of_condition(inner, (*place, "conditions", index))
+
+
+def _targets(name: str, part: DeclaredWorld | BuiltInPart) -> Iterator[tuple[str, ...]]:
+    for tool in part.tools if isinstance(part, DeclaredWorld) else ():
+        for rule in tool.rules or ():
+            yield from _written(rule, (name,))
+
+
+def _written(rule: Rule, prefix: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Yield the paths at which a rule can add a key; ``$`` begins a step that can be any key."""
+    if isinstance(rule, Create | Set | Update):
+        path = (*prefix, *rule.path.split("."))
+        if isinstance(rule, Create):
+            yield (*path, rule.id if rule.id is not None else "$id")
+        elif isinstance(rule, Set):
+            yield path
+        else:
+            yield from ((*path, field) for field in rule.fields)
+
+
+def _creates(target: tuple[str, ...], steps: tuple[str, ...]) -> bool:
+    """Return whether a rule that writes at ``target`` can add the last of ``steps``."""
+    return len(target) <= len(steps) and all(
+        key.startswith("$") or key == step for key, step in zip(target, steps, strict=False)
+    )
 
 
 def _part_record(world: str, state: JsonObject) -> JsonObject:

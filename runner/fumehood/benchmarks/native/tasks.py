@@ -28,11 +28,11 @@ from fumehood.core.conversation import ConversationSpec, Turn
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.errors import InputError, SpecError, nearest
 from fumehood.core.gold import Gold
-from fumehood.core.json_values import JsonObject, copy_object
+from fumehood.core.json_values import JsonObject, as_object, copy_object
 from fumehood.core.ledger import Budget
 from fumehood.core.score import SAFETY
 from fumehood.core.task import About, Case, Suite, Task
-from fumehood.core.virtual_time import SCENARIO
+from fumehood.core.virtual_time import SCENARIO, TIME
 from fumehood.layers.faults.registry import FAMILIES
 from fumehood.worlds.declared import TOOLSET
 from fumehood.worlds.registry import WORLDS
@@ -146,6 +146,7 @@ def refuse_incoherent(record: TaskRecord) -> None:
         _refuse_invalid_toolset(record)
     elif record.world == "scenario":
         _refuse_invalid_scenario(record)
+    _refuse_budget_without_prices(record)
     tools = {
         tool.name: tool
         for tool in WORLDS.load(record.world)(copy_object(record.initial_state)).list_tools()
@@ -176,6 +177,20 @@ def _refuse_invalid_scenario(record: TaskRecord) -> None:
     state = {key: value for key, value in record.initial_state.items() if key != SCENARIO}
     for mistake in mistakes_in_state(state, record.initial_state.get(SCENARIO)):
         raise SpecError(f"initial_state.{SCENARIO}", str(mistake))
+    seats = [seat.name for seat in case_of(record).task.seats]
+    for index, event in enumerate(record.initial_state[SCENARIO].get("events", ())):
+        if (name := event.get("to")) not in (None, *seats):
+            field = f"initial_state.{SCENARIO}: events[{index}].to"
+            raise SpecError(field, f"the task has no seat {name!r}; {nearest(name, seats)}")
+
+
+def _refuse_budget_without_prices(record: TaskRecord) -> None:
+    scenario = as_object(record.initial_state.get(SCENARIO))
+    prices = as_object(scenario.get(TIME)).get("price_microusd")
+    for budget in (record.budget, *(seat.budget for seat in record.seats)):
+        if budget.tool_microusd is not None and not prices:
+            reason = "has no effect, because no tool has a price (time.price_microusd)"
+            raise SpecError("budget.tool_microusd", reason)
 
 
 def _path_of(argument: str) -> Path:

@@ -71,7 +71,9 @@ def prove_solvable(case: Case, score_episode: ScoreEpisode) -> Evidence:
         raise Unproven(case.task.task_id, f"its oracle makes an invalid call: {invalid[0]}")
     if not all(evidence.fire_counts):
         rule = evidence.fire_counts.index(0)
-        raise Unproven(case.task.task_id, f"fault_plan[{rule}] never fires for its oracle")
+        family = case.task.fault_plan[rule].family
+        mistake = f"fault_plan[{rule}] ({family}) never fires for its oracle"
+        raise Unproven(case.task.task_id, mistake)
     return evidence
 
 

@@ -1,0 +1,106 @@
+"""Mistakes in the scenario of a YAML suite, each in one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fumehood.benchmarks.registry import load_suite
+from fumehood.core.errors import InputError
+from fumehood.core.ledger import BudgetKind
+from tests.architecture.project import ROOT
+
+TEXT = (ROOT / "examples" / "water_works.yaml").read_text(encoding="utf-8")
+WHEN = "path: plant.tanks.t1.level_percent, value: 95"
+DEADLINE = """  events:
+    - name: closed_in_time
+      at_s: 7200
+      requires:
+        - {op: equals, path: plant.tanks.t1.inflow, value: closed}
+"""
+PRICES = "  time:\n    price_microusd: {read_tank: 5}\n"
+
+
+def write(folder: Path, old: str, new: str) -> str:
+    assert old in TEXT
+    path = folder / "suite.yaml"
+    path.write_text(TEXT.replace(old, new, 1), encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            WHEN,
+            WHEN.replace("t1", "t9"),
+            "events[2].when.path: the state has no 'plant.tanks.t9', and no rule creates it; "
+            "there are: t1, t2",
+        ),
+        (
+            WHEN,
+            WHEN.replace("level_percent", "level_pct"),
+            "events[2].when.path: the state has no 'plant.tanks.t1.level_pct', and no rule creates "
+            "it; did you mean 'level_percent'?",
+        ),
+        (
+            "path: plant.alarms",
+            "path: plant.alerts",
+            "events[1].rules[0].path: the state has no 'plant.alerts', and no rule creates it; "
+            "did you mean 'alarms'?",
+        ),
+        (
+            WHEN,
+            "path: time.events.high_levl, value: 1",
+            "the state has no 'time.events.high_levl', and no rule creates it; "
+            "did you mean 'high_level'?",
+        ),
+        (
+            'message: "Tank t1 overflows."',
+            'message: "Tank t1 overflows."\n      to: boss',
+            "events[2].to: the task has no seat 'boss'; ",
+        ),
+        (
+            "calls: 40, ",
+            "calls: 40, tool_microusd: 9, ",
+            "budget.tool_microusd: has no effect, because no tool has a price",
+        ),
+    ],
+)
+def test_a_mistake_is_one_line(tmp_path: Path, old: str, new: str, message: str) -> None:
+    path = write(tmp_path, old, new)
+    with pytest.raises(InputError) as caught:
+        load_suite(path)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("  events:\n", DEADLINE),
+        (WHEN, "path: office.log, value: 3"),
+        # A tool, or another event, can create the key.
+        ("fields: {inflow: $position}", "fields: {inflow: $position, moved: true}"),
+    ],
+)
+def test_a_deadline_and_a_path_that_a_rule_creates_are_accepted(
+    tmp_path: Path, old: str, new: str
+) -> None:
+    text = TEXT.replace(old, new, 1).replace(
+        "path: plant.overflows, value: 1", "path: plant.worst, value: 1"
+    )
+    if "moved" in new:
+        text = text.replace(WHEN, "path: plant.tanks.t2.moved, value: 1")
+    (tmp_path / "suite.yaml").write_text(text, encoding="utf-8")
+    load_suite(str(tmp_path / "suite.yaml"))
+
+
+def test_a_task_limits_the_price_of_calls(tmp_path: Path) -> None:
+    text = TEXT.replace("calls: 40, ", "calls: 40, tool_microusd: 9, ").replace(
+        "  time:\n", PRICES, 1
+    )
+    (tmp_path / "suite.yaml").write_text(text, encoding="utf-8")
+    (case,) = load_suite(str(tmp_path / "suite.yaml")).cases
+    assert case.task.seats[0].budget[BudgetKind.TOOL_MICROUSD] == 9
