@@ -39,7 +39,6 @@ class ExtraField(FaultFamily):
         result = forward(call)
         if not fires:
             return result
-        fired = (*result.fired_faults, self.fault.rule.fired())
         if isinstance(result, Value):
-            return replace(result, output={**result.output, self._field: True}, fired_faults=fired)
-        return replace(result, details={**result.details, self._field: True}, fired_faults=fired)
+            return self.fired(replace(result, output={**result.output, self._field: True}))
+        return self.fired(replace(result, details={**result.details, self._field: True}))
