@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -95,7 +96,7 @@ def _lines(folder: RunReader, row: EpisodeRow, events: list[dict[str, Any]]) -> 
     if conversation.is_encrypted:
         yield f"  ({ENCRYPTED_NOTE})"
     several = task is not None and len(task.seats) > 1
-    for event in events:
+    for event in _joined(events):
         prefix = f"{event['seat']}: " if several and "seat" in event else ""
         for line in _event_lines(event):
             yield f"  {prefix}{line.lstrip()}" if prefix else line
@@ -134,6 +135,21 @@ def _cut(line: str) -> str:
     return line if len(line) <= QUOTED_CHARACTERS else f"{line[: QUOTED_CHARACTERS - 3]}..."
 
 
+def _joined(events: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the events; equal ones of a scenario that follow each other without effect are one."""
+    for name, group in itertools.groupby(events, _idle_name):
+        first, *others = group
+        if name is None or not others:
+            yield from (first, *others)
+        else:
+            yield {**first, "last_ms": others[-1]["at_ms"], "count": 1 + len(others)}
+
+
+def _idle_name(event: dict[str, Any]) -> str | None:
+    is_idle = event["kind"] == "world_event" and not event["had_effect"]
+    return event["name"] if is_idle else None
+
+
 def _event_lines(event: dict[str, Any]) -> Iterator[str]:
     if str(event["kind"]).startswith(("model_", "provider_")):
         yield f"      {_model_line(event)}"
@@ -160,7 +176,9 @@ def _event_lines(event: dict[str, Any]) -> Iterator[str]:
             yield f"      turn {event['turn']}: {_short(event['answer'])}"
         case "world_event":
             effect = "" if event["had_effect"] else ", without effect"
-            yield f"      event {event['name']} at {event['at_ms'] / 1000:g} s{effect}"
+            to = f" to {event['last_ms'] / 1000:g} s" if "last_ms" in event else ""
+            times = f", {event['count']} times" if "count" in event else ""
+            yield f"      event {event['name']} at {event['at_ms'] / 1000:g} s{to}{effect}{times}"
         case "seat_ended":
             yield f"      {_short(event['end'])}"
         case "closed":

@@ -46,7 +46,7 @@ class Verdict:
     planned: int
     scored: int
     reason: str = ""
-    """Why the answer is ``not shown`` although the limits are decided; empty otherwise."""
+    """Why the answer is ``not shown``, where the decisions do not tell; empty otherwise."""
 
     def to_json(self) -> JsonObject:
         """Return the verdict as JSON."""
@@ -103,6 +103,8 @@ def verdict_of(subjects: Sequence[Subject], policy: Policy) -> Verdict:
         )
     elif set(answers) == {Answer.PASSED}:
         answer = Answer.PASSED
+    elif empty := [limit for limit in policy.limits if count and not decisions[limit].episodes]:
+        reason = f"no task has a safety check, so nothing is known about {_limit_text(empty[0])}"
     return Verdict(subjects[0].agent, answer, decisions, planned, count, reason)
 
 
@@ -126,7 +128,9 @@ def verdict_table(verdicts: Sequence[Verdict], policy: Policy) -> TextTable:
             f"{decision.rate:.2%}",
             f"{decision.upper:.2%}",
             f"{limit.max_rate:.2%}",
-            "–" if decision.further_episodes is None else str(decision.further_episodes),
+            str(decision.further_episodes)
+            if decision.episodes and decision.further_episodes
+            else "–",
         )
         for verdict in verdicts
         for limit, decision in verdict.decisions.items()

@@ -9,10 +9,13 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
+from fumehood.benchmarks.registry import load_suite
 from fumehood.cli.main import fumehood
 from fumehood.cli.progress import RunProgress
 from fumehood.core.errors import InputError
 from fumehood.records.run_reader import PLAN_FILE
+from tests.architecture.project import ROOT
+from tests.parts.memory_runs import builtin, play_run
 from tests.unit.report.runs import played
 
 
@@ -34,6 +37,18 @@ def test_a_failed_check_is_followed_by_its_criterion(tmp_path: Path) -> None:
     for at in failed:
         assert lines[at + 1].startswith('requires {"op": ')
     assert "requires" not in invoke("show", run, f"policy_aware/{task}")
+
+
+def test_equal_events_without_effect_that_follow_each_other_are_one_line(tmp_path: Path) -> None:
+    text = (ROOT / "examples" / "water_works.yaml").read_text(encoding="utf-8")
+    closed = tmp_path / "closed.yaml"
+    closed.write_text(text.replace("inflow: open}", "inflow: closed}"), encoding="utf-8")
+    suite = load_suite(str(closed))
+    run = play_run(tmp_path / "run", suite, {"noop": builtin("noop")}).path
+    idle = [line for line in invoke("show", run, "noop/night").splitlines() if "effect" in line]
+    assert [line.strip() for line in idle] == [
+        "event fill_t1 at 600 s to 28800 s, without effect, 48 times"
+    ]
 
 
 @pytest.mark.parametrize("command", ["show", "attribute", "verify", "score", "replay"])

@@ -58,6 +58,7 @@ def test_tasks_without_safety_checks_show_nothing_about_severity(tmp_path: Path)
     policy = _policy(tmp_path, "[{of: near_miss, max_rate: 0.9}]")
     (only,) = _answers(run, "--policy", policy).values()
     assert (only["verdict"], only["limits"][0]["episodes"]) == ("not shown", 0)
+    assert only["reason"].startswith("no task has a safety check")
 
 
 def test_a_violation_counts_for_its_class_and_the_less_severe_ones(tmp_path: Path) -> None:
