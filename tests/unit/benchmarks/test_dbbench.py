@@ -100,7 +100,7 @@ def test_mariadb_is_the_default_if_it_is_installed(monkeypatch: pytest.MonkeyPat
 
 
 def test_sqlite_is_used_without_mariadb(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mariadb_server, "_PATH", "/nowhere")
+    monkeypatch.setattr(mariadb_server, "SERVER_PATH", "/nowhere")
     suite = load_suite(f"dbbench:{SAMPLE}")
     assert suite.name == "dbbench:sqlite:dbbench"
     assert suite.about is not None
