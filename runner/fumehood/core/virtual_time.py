@@ -7,7 +7,7 @@ how long its tools take and what they cost.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from statistics import NormalDist
@@ -104,19 +104,6 @@ def latency_of(value: Json, field_name: str) -> Latency:
         "must be fixed_ms (a number), uniform_ms (two numbers), median_ms with sigma (0 to 5), or "
         "samples_ms (a list of numbers); all milliseconds, at least 0",
     )
-
-
-def calibrated(durations_ms: Sequence[float], count: int = 100) -> JsonObject:
-    """Return the JSON form of a distribution with the quantiles of measured durations.
-
-    Args:
-        durations_ms: measured durations, milliseconds; at least one.
-        count: maximum number of samples.
-    """
-    ordered = sorted(durations_ms)
-    size = min(count, len(ordered))
-    picked = [ordered[int((index + 0.5) * len(ordered) / size)] for index in range(size)]
-    return {"samples_ms": [round(duration) for duration in picked]}
 
 
 @dataclass(frozen=True, slots=True)

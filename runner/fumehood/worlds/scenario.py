@@ -97,6 +97,9 @@ class Scenario:
         self._now_us = 0
         self._own_revision = 0
         self._occurred: dict[str, int] = {}
+        """How often each event has occurred with an effect, by name."""
+        self._occasions = 0
+        """How often any event was due or its condition came to hold."""
         self._messages: list[dict[str, str]] = []
         self._held: set[int] = set()
         """Positions of the events whose condition held when it was last checked."""
@@ -150,7 +153,7 @@ class Scenario:
 
     def pass_us(self, duration_us: int) -> None:
         """Advance the time; events that become due occur."""
-        self.advance_to(self._now_us + duration_us, stop=lambda: False)
+        self._advance_to(self._now_us + duration_us, stop=lambda: False)
 
     def tools_of(self, seat: str) -> tuple[ToolSpec, ...]:
         """Return the tools of all parts for a seat, under their names for agents."""
@@ -180,7 +183,7 @@ class Scenario:
         self._check_conditions()
         return result
 
-    def advance_to(self, target_us: int, stop: Callable[[], bool]) -> None:
+    def _advance_to(self, target_us: int, stop: Callable[[], bool]) -> None:
         """Advance the time to a moment; every event until then occurs.
 
         Args:
@@ -229,7 +232,7 @@ class Scenario:
             if target_us <= self._now_us:
                 return reject("invalid_value", f"until is not after {self._time['now']}.")
         if not self._unread(seat):
-            self.advance_to(target_us, stop=lambda: bool(self._unread(seat)))
+            self._advance_to(target_us, stop=lambda: bool(self._unread(seat)))
         return Value(self._look(seat))
 
     def _microseconds(self, moment: datetime) -> int:
@@ -267,14 +270,15 @@ class Scenario:
                 return
 
     def _occur(self, index: int) -> None:
+        if self._occasions >= EVENTS_MAX:
+            return
+        self._occasions += 1
         event = self._events[index]
         every_s = event.get("every_s")
         if every_s is not None:
             at_ms = self.now_ms + round(1000 * every_s)
             if at_ms <= 1000 * event.get("until_s", self.time_rules.end_ms // 1000):
                 self._schedule(index, at_ms)
-        if sum(self._occurred.values()) >= EVENTS_MAX:
-            return
         had_effect = self._apply(event)
         if had_effect:
             self._occurred[event["name"]] = self._occurred.get(event["name"], 0) + 1
@@ -297,14 +301,31 @@ class Scenario:
         step = Step({}, copied(before))
         try:
             step.run({"rules": event["rules"]})
-            for name, part in self._parts.items():
-                after = step.values[name]
-                if isinstance(part, Declared) and isinstance(after, dict) and after != before[name]:
-                    part.replace_values(after)
+            self._replace(before, step.values)
         except (Rejected, ArithmeticError, RecursionError, ValueError):
             # An agent may have removed what the event needs.
             return False
         return True
+
+    def _replace(self, before: JsonObject, after: JsonObject) -> None:
+        """Give the parts their values after an event, all or none.
+
+        Raises:
+            Rejected: the state of a part would be too large; no part has changed.
+        """
+        changed: list[tuple[Declared, JsonObject]] = []
+        for name, part in self._parts.items():
+            old, new = before[name], after.get(name)
+            if not isinstance(part, Declared) or not isinstance(old, dict) or new == old:
+                continue
+            try:
+                # A rule that removes or replaces the whole part gives no state.
+                part.replace_values(new if isinstance(new, dict) else {})
+            except Rejected:
+                for changed_part, old_values in changed:
+                    changed_part.replace_values(old_values)
+                raise
+            changed.append((part, old))
 
     def _values(self) -> JsonObject:
         """Return what conditions and rules of events can read."""
