@@ -87,7 +87,6 @@ def _http(limits: MessageLimits, helper: str | None, models: str | None) -> Http
         Path(helper) if helper else None,
         settings_from_line(models) if models else None,
         listener.HttpLimits(**limits.http),
-        has_keys=False,
     )
     return http_sockets
 

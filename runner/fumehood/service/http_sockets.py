@@ -1,4 +1,4 @@
-"""The HTTP sockets of a service: one event loop and a few threads for all of them.
+"""The HTTP sockets of an episode process: one event loop and a few threads for all of them.
 
 Only a service with HTTP sockets imports this module, because its libraries take longer to import
 than an episode takes to play.
@@ -6,10 +6,9 @@ than an episode takes to play.
 
 from __future__ import annotations
 
-import asyncio
 import socket
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
@@ -21,9 +20,8 @@ from fumehood.core.trace import (
     ModelRefused,
     ProviderChecked,
 )
-from fumehood.gateway.broker import Broker, RemoteProviderClient
+from fumehood.gateway.broker import RemoteProviderClient
 from fumehood.gateway.gateway import Gateway
-from fumehood.gateway.provider_client import ProviderClient
 from fumehood.gateway.settings import GatewaySettings
 from fumehood.gateway.waiting import Activity
 from fumehood.service.seat_endpoint import SeatEndpoint
@@ -56,33 +54,26 @@ class HttpSockets:
         helper: Path | None,
         models: GatewaySettings | None = None,
         limits: HttpLimits | None = None,
-        *,
-        has_keys: bool = True,
     ) -> None:
         """Import the libraries, without starting a thread.
 
         Args:
             helper: the program that boxes see as ``bin/fumehood``; None for no program.
-            models: settings of the gateway; None for no models.
+            models: settings of the gateway without the keys; None for no models.
             limits: limits for an agent; None for the defaults.
-            has_keys: whether this process sends model requests itself, and not through a broker.
         """
         self._models = models
-        # Loads the trusted certificates while this process can still read them.
-        self._sender = ProviderClient(models) if models and has_keys else None
         self._gateway: Gateway | None = None
-        self._brokers = set[Future[None]]()
         self._limits = limits or HttpLimits()
         self._helper_bytes = helper.read_bytes() if helper else None
         import_late("anyio._backends._asyncio")
         silence_loggers()
 
     def start(self, broker: socket.socket | None = None) -> None:
-        """Start the loop and the threads; without ``broker`` this process sends model requests."""
+        """Start the loop and the threads; ``broker`` sends model requests, None for no models."""
         self._loop = LoopThread()
-        sender = self._sender if broker is None else RemoteProviderClient(broker)
-        if self._models is not None and sender is not None:
-            self._gateway = Gateway(self._models, sender)
+        if self._models is not None and broker is not None:
+            self._gateway = Gateway(self._models, RemoteProviderClient(broker))
         self._threads = ThreadPoolExecutor(THREADS, "http-call")
 
     def open(
@@ -135,17 +126,6 @@ class HttpSockets:
             models = self._gateway.endpoint(budget, exchanges, self._threads)
         threads = ThreadPoolExecutor(1, "http-seat") if endpoint.takes_turns else self._threads
         return seat_app(endpoint, threads, self._limits, models)
-
-    def serve_broker(self, connection: socket.socket) -> Broker:
-        """Send the model requests of another process; return what this one knows of them."""
-        assert self._models is not None
-        assert self._sender is not None
-        broker = Broker(self._models, self._sender)
-        serving = asyncio.run_coroutine_threadsafe(broker.serve(connection), self._loop.loop)
-        # The loop has only weak references.
-        self._brokers.add(serving)
-        serving.add_done_callback(self._brokers.discard)
-        return broker
 
     def stop(self) -> None:
         """Stop the loop and the threads. Every socket must have been stopped before."""

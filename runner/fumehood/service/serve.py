@@ -26,7 +26,7 @@ from fumehood.wire.control_server import ControlServer
 
 if TYPE_CHECKING:
     from fumehood.gateway.settings import GatewaySettings
-    from fumehood.service.http_sockets import HttpSockets
+    from fumehood.service.model_brokers import ModelBrokers
 
 CONTROL_SOCKET = "control.sock"
 
@@ -81,7 +81,7 @@ def serve(
             helper=http.helper if http else None,
             models=models,
         )
-    http_sockets = _http_sockets(http.helper, models, bounds) if http else None
+    brokers = _model_brokers(models) if models else None
     checkers = start_checkers_of(worlds)
     if inline:
         load_builtin_agents()
@@ -90,10 +90,10 @@ def serve(
     directory.chmod(0o711 if processes and os.getuid() == SERVICE_UID else 0o700)
     for checker in checkers:
         checker.wait_until_ready()
-    if http_sockets is not None:
-        http_sockets.start()
+    if brokers is not None:
+        brokers.start()
     if processes is not None:
-        processes.start(http_sockets.serve_broker if http_sockets and models else None)
+        processes.start(brokers.serve if brokers else None)
     host = Host(MonotonicClock(), bounds, processes)
     control = ControlServer(host, str(directory / CONTROL_SOCKET))
     stop = Event()
@@ -107,8 +107,8 @@ def serve(
     host.close()
     if processes is not None:
         processes.stop()
-    if http_sockets is not None:
-        http_sockets.stop()
+    if brokers is not None:
+        brokers.stop()
 
 
 def _import(worlds: Sequence[str], *, has_http: bool) -> None:
@@ -121,13 +121,11 @@ def _import(worlds: Sequence[str], *, has_http: bool) -> None:
     gc.enable()
 
 
-def _http_sockets(
-    helper: Path | None, models: GatewaySettings | None, limits: MessageLimits
-) -> HttpSockets:
-    from fumehood.service.http_sockets import HttpSockets
-    from fumehood.wire.http.listener import HttpLimits
+def _model_brokers(models: GatewaySettings) -> ModelBrokers:
+    # Imported here, because a service without models starts in half the time.
+    from fumehood.service.model_brokers import ModelBrokers
 
-    return HttpSockets(helper, models, HttpLimits(**limits.http))
+    return ModelBrokers(models)
 
 
 def _wait_for_end_of_stdin(stop: Event) -> None:
