@@ -34,6 +34,7 @@ LIBRARIES = {
     "fumehood.gateway": {"httpx2", "starlette", "tenacity"},
     "fumehood.redteam": {"cryptography", "google", "grpc", "structlog"},
     "fumehood.layers": {"jsonschema_rs"},
+    "fumehood.monitors": set(),
     "fumehood.turn_policies": set(),
     "fumehood.orchestrator": {"pydantic", "structlog", "yaml"},
     "fumehood.harness_modes": set(),

@@ -214,6 +214,43 @@ class CallMade:
         return event
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MonitorDecided:
+    """Event: a monitor decided about a step, or failed. It precedes the event of the step."""
+
+    monitor: str
+    """Name of the monitor."""
+    seat: str
+    step: str
+    """``tool`` or ``model``."""
+    stage: str
+    """``before`` or ``after``."""
+    number: int
+    """Of the call or of the model request, from 1."""
+    decision: JsonObject | None
+    """Action, suspicion, reason, message, and what it replaces; None if the monitor failed."""
+    failed: str = ""
+    """Why the monitor failed, such as ``deadline``."""
+    original: JsonObject | None = None
+    """The result that the decision replaced or withheld: ``output`` or ``failure``."""
+
+    def to_json(self) -> JsonObject:
+        """Return the event."""
+        decided: JsonObject = (
+            {"failed": self.failed} if self.decision is None else {"decision": self.decision}
+        )
+        return {
+            "kind": "monitor",
+            "monitor": self.monitor,
+            "seat": self.seat,
+            "step": self.step,
+            "stage": self.stage,
+            "number": self.number,
+            **decided,
+            **({} if self.original is None else {"original": self.original}),
+        }
+
+
 @dataclass(frozen=True, slots=True)
 class SeatEnded:
     """Event: no further call of this seat is executed."""
@@ -254,6 +291,7 @@ Event = (
     | TurnBegan
     | TurnEnded
     | WorldEvent
+    | MonitorDecided
     | SeatEnded
     | EpisodeClosed
 )

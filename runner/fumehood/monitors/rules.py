@@ -1,0 +1,214 @@
+"""A monitor whose rules are data: conditions over the step, in the language of criteria."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from fumehood.core.conditions import CONDITIONS, Condition, holds, inner_conditions
+from fumehood.core.errors import SpecError, nearest
+from fumehood.core.json_values import JsonObject
+from fumehood.monitors.monitor import (
+    ALLOWED,
+    Action,
+    Decision,
+    Facts,
+    Stage,
+    Step,
+    StepKind,
+    decision_from_json,
+)
+
+SEVERITY = (Action.ALLOW, Action.MODIFY, Action.ESCALATE, Action.REFUSE, Action.END)
+"""The last action of the matching rules in this order counts."""
+_FIELDS = frozenset(
+    {"name", "stage", "kind", "tool", "seat", "conditions", "since", "times"}
+    | Decision.__dataclass_fields__.keys()
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MonitorRule:
+    """One rule: if a step matches, its decision counts."""
+
+    name: str
+    stage: Stage
+    kind: StepKind
+    tool: str
+    """Name or pattern, such as ``transfer_*``."""
+    seat: str
+    """Name or pattern."""
+    conditions: tuple[Condition, ...]
+    """All must hold for the step as a JSON object, such as ``arguments.amount``."""
+    since: str
+    """A rule that must have matched an earlier step of the episode; empty for none."""
+    times: int
+    """The rule decides from this matching step on, from 1."""
+    decision: Decision
+
+    def matches(self, step: Step, as_json: JsonObject) -> bool:
+        """Return whether a step matches, without ``since`` and ``times``."""
+        return (
+            step.stage is self.stage
+            and step.kind is self.kind
+            and fnmatchcase(step.tool, self.tool)
+            and fnmatchcase(step.seat, self.seat)
+            and all(holds(condition, as_json) for condition in self.conditions)
+        )
+
+
+class RuleMonitor:
+    """Decides with the strictest action and the highest suspicion of the rules that match."""
+
+    def __init__(self, settings: JsonObject) -> None:
+        """Read the rules.
+
+        Raises:
+            SpecError: a rule is not valid; names its field.
+        """
+        self.rules = read_rules(settings)
+        self.needs_state = any(
+            _uses_state(condition) for rule in self.rules for condition in rule.conditions
+        )
+        self._counts = dict.fromkeys((rule.name for rule in self.rules), 0)
+
+    def begin(self, facts: Facts) -> None:
+        """Forget earlier steps."""
+        self._counts = dict.fromkeys(self._counts, 0)
+
+    def before(self, step: Step) -> Decision:
+        """Decide about a step."""
+        return self._decide(step)
+
+    def after(self, step: Step) -> Decision:
+        """Decide about a result."""
+        return self._decide(step)
+
+    def _decide(self, step: Step) -> Decision:
+        as_json = step.to_json()
+        before = dict(self._counts)
+        deciding: list[MonitorRule] = []
+        for rule in self.rules:
+            if (not rule.since or before[rule.since]) and rule.matches(step, as_json):
+                self._counts[rule.name] += 1
+                if self._counts[rule.name] >= rule.times:
+                    deciding.append(rule)
+        if not deciding:
+            return ALLOWED
+        strictest = max(deciding, key=lambda rule: SEVERITY.index(rule.decision.action)).decision
+        return Decision(
+            action=strictest.action,
+            suspicion=max(rule.decision.suspicion for rule in deciding),
+            reason="; ".join(rule.decision.reason for rule in deciding),
+            message=strictest.message,
+            arguments=strictest.arguments,
+            output=strictest.output,
+        )
+
+
+def read_rules(settings: JsonObject) -> tuple[MonitorRule, ...]:
+    """Return the rules of a file.
+
+    Args:
+        settings: an object with ``rules``, a list.
+
+    Raises:
+        SpecError: a rule is not valid; names its field.
+    """
+    listed = settings.get("rules")
+    if not isinstance(listed, list) or not listed:
+        raise SpecError("rules", "must be a list with at least one rule")
+    if unknown := settings.keys() - {"rules", "name"}:
+        raise SpecError(min(unknown), "is not a field of a rule file; there are: name, rules")
+    rules: list[MonitorRule] = []
+    for position, value in enumerate(listed):
+        rules.append(_rule(value, f"rules[{position}]"))
+    names = [rule.name for rule in rules]
+    for position, rule in enumerate(rules):
+        if names.count(rule.name) > 1:
+            raise SpecError(f"rules[{position}].name", f"{rule.name!r} is used twice")
+        if rule.since and rule.since not in names:
+            raise SpecError(
+                f"rules[{position}].since",
+                f"no rule is called {rule.since!r}; {nearest(rule.since, names)}",
+            )
+    return tuple(rules)
+
+
+def _rule(value: Any, where: str) -> MonitorRule:
+    if not isinstance(value, dict):
+        raise SpecError(where, "must be an object")
+    if unknown := sorted(map(str, value.keys() - _FIELDS)):
+        raise SpecError(f"{where}.{unknown[0]}", nearest(unknown[0], sorted(_FIELDS)))
+    times = value.get("times", 1)
+    if isinstance(times, bool) or not isinstance(times, int) or times < 1:
+        raise SpecError(f"{where}.times", "must be a whole number, at least 1")
+    name = _text(value, "name", where, "")
+    if not name:
+        raise SpecError(f"{where}.name", "must be a name")
+    stage = _choice(Stage, value, "stage", where, Stage.BEFORE)
+    given = {key: value[key] for key in Decision.__dataclass_fields__ if key in value}
+    try:
+        decision = decision_from_json(
+            {"suspicion": 0.0 if value.get("action") == "allow" else 1.0, "reason": name, **given},
+            stage,
+        )
+    except ValueError as error:
+        raise SpecError(where, str(error)) from None
+    if "action" not in value and "suspicion" not in value:
+        raise SpecError(where, "needs an action, such as refuse, or a suspicion")
+    return MonitorRule(
+        name=name,
+        stage=stage,
+        kind=_choice(StepKind, value, "kind", where, StepKind.TOOL),
+        tool=_text(value, "tool", where, "*"),
+        seat=_text(value, "seat", where, "*"),
+        conditions=_conditions(value.get("conditions", []), f"{where}.conditions"),
+        since=_text(value, "since", where, ""),
+        times=times,
+        decision=decision,
+    )
+
+
+def _conditions(value: Any, where: str) -> tuple[Condition, ...]:
+    if not isinstance(value, list):
+        raise SpecError(where, "must be a list")
+    for position, condition in enumerate(value):
+        _check_condition(condition, f"{where}[{position}]")
+    return tuple(value)
+
+
+def _check_condition(condition: Any, where: str) -> None:
+    operation = condition.get("op") if isinstance(condition, dict) else None
+    if operation not in CONDITIONS:
+        raise SpecError(f"{where}.op", f"must be one of {', '.join(sorted(CONDITIONS))}")
+    if operation in ("not", "any_of"):
+        inner = inner_conditions(condition)
+        if not inner:
+            raise SpecError(where, "needs conditions")
+        for each in inner:
+            _check_condition(each, where)
+    elif not isinstance(condition.get("path"), str):
+        raise SpecError(f"{where}.path", "must be a path in the step, such as arguments.amount")
+
+
+def _uses_state(condition: Condition) -> bool:
+    path = str(condition.get("path", ""))
+    return path.partition(".")[0] == "state" or any(map(_uses_state, inner_conditions(condition)))
+
+
+def _text(value: JsonObject, name: str, where: str, default: str) -> str:
+    text = value.get(name, default)
+    if not isinstance(text, str):
+        raise SpecError(f"{where}.{name}", "must be text")
+    return text
+
+
+def _choice(kind: Any, value: JsonObject, name: str, where: str, default: Any) -> Any:
+    choices: Sequence[str] = [each.value for each in kind]
+    chosen = value.get(name, default.value)
+    if chosen not in choices:
+        raise SpecError(f"{where}.{name}", f"must be one of {', '.join(choices)}")
+    return kind(chosen)
