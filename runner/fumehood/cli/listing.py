@@ -18,7 +18,9 @@ from fumehood_agent.scaffolds.table import WITH_MODEL
 @click.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def list_all(as_json: bool) -> None:
-    """List what is registered: benchmarks, agents, engines and more.
+    """List benchmarks, agents, engines, worlds and faults.
+
+    Also harness modes and scorers, with those of installed plugins.
 
     \b
     Example:

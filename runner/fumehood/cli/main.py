@@ -5,23 +5,26 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import structlog
 from click.core import ParameterSource
-from structlog.typing import EventDict
+from click.shell_completion import CompletionItem
 
 from fumehood.core.errors import InfraError, InputError, nearest
 from fumehood.orchestrator.stop_signals import Stopped, exit_status
 from fumehood.report.safe_text import one_line
 from fumehood.version import __version__
 
+if TYPE_CHECKING:
+    from structlog.typing import EventDict
+
 COMMANDS = {
     "agent": "fumehood.cli.agent:agent",
     "attribute": "fumehood.cli.attribute:attribute",
     "clean": "fumehood.cli.clean:clean",
     "compare": "fumehood.cli.compare:compare",
+    "completion": "fumehood.cli.completion:completion",
     "doctor": "fumehood.cli.doctor:doctor",
     "experiment": "fumehood.cli.experiment:experiment",
     "images": "fumehood.cli.images:images",
@@ -46,6 +49,47 @@ COMMANDS = {
     "verify": "fumehood.cli.verify:verify",
 }
 """Name → ``"module:command"``. A command is imported when it is called, so that --help is fast."""
+
+SUMMARIES = {
+    "Run": {
+        "run": "Run agents on the tasks of SUITE.",
+        "resume": "Finish an interrupted run or experiment.",
+        "experiment": "Run all combinations of models, suites and conditions.",
+        "agent": "Create an agent from a template, or check one.",
+        "reproduce": "Reproduce the tables and figures of a paper.",
+    },
+    "Inspect": {
+        "show": "Show an episode call by call, or list all episodes.",
+        "report": "Write a report of one or more runs, or of an experiment.",
+        "attribute": "Show why episodes failed, by rules on their traces.",
+        "score": "Score a run again from its traces.",
+        "replay": "Repeat the recorded calls of a run without its agents.",
+        "verify": "Verify the seals of a run and list all damage.",
+        "receipt": "Write or verify a signed receipt of a run or an EPISODE.",
+        "keys": "List the public keys whose runs you accept.",
+    },
+    "Compare": {
+        "compare": "Compare agents, scaffolds or conditions on the same tasks.",
+        "leaderboard": "Rank the agents of runs within each suite.",
+        "reliability": "Show how reliable agents are, in twelve metrics.",
+        "verdict": "Decide whether agents keep the limits of a policy.",
+    },
+    "Suites": {
+        "suite": "Write, generate, validate and describe suites of tasks.",
+        "suites": "List the domains of A Unified Framework, and which run here.",
+        "list": "List benchmarks, agents, engines, worlds and faults.",
+        "schema": "Print the JSON Schema of a file format.",
+    },
+    "Snapshots": {"snapshot": "Build, search and compare offline document sets."},
+    "Machines": {
+        "doctor": "Check which engines work here, and what to install.",
+        "images": "Build the images of boxes.",
+        "clean": "Remove containers, processes and folders of killed commands.",
+        "serve": "Run one service process with sockets in DIRECTORY.",
+        "completion": "Print the code that completes commands in a shell.",
+    },
+}
+"""Group → name → first line of the help text. ``--help`` shows them without importing commands."""
 
 BAD_INPUT = 2
 """Exit status of errors that the user can fix."""
@@ -78,6 +122,17 @@ class _Commands(click.Group):
         command: click.Command = getattr(import_module(module), attribute)
         return command
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for group, summaries in SUMMARIES.items():
+            with formatter.section(group):
+                formatter.write_dl(list(summaries.items()))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        summaries = {name: text for group in SUMMARIES.values() for name, text in group.items()}
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        options = click.Command.shell_complete(self, ctx, incomplete)
+        return [CompletionItem(name, help=summaries[name]) for name in names] + options
+
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="fumehood")
@@ -100,13 +155,13 @@ def main() -> None:
     """Run the command line and exit."""
     # gRPC logs closed connections, which are normal here.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-    # Looked up for every line, because an embedding program may replace the stream.
-    structlog.configure(
-        processors=[_escape_values, *structlog.get_config()["processors"]],
-        logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
-    )
+    if sys.argv[1:2] not in (["--version"], ["--help"], ["-h"]):
+        _configure_logs()
     try:
         status = fumehood.main(standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        sys.exit(BAD_INPUT)
     except click.ClickException as error:
         click.echo(f"fumehood: {_one_line(_click_message(error))}", err=True)
         sys.exit(BAD_INPUT)
@@ -125,6 +180,16 @@ def main() -> None:
         click.echo(f"fumehood: {_one_line(f'{error.strerror or error}{where}')}", err=True)
         sys.exit(INFRA)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _configure_logs() -> None:
+    import structlog  # Its import takes longer than --help and --version.
+
+    # Looked up for every line, because an embedding program may replace the stream.
+    structlog.configure(
+        processors=[_escape_values, *structlog.get_config()["processors"]],
+        logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
+    )
 
 
 def _click_message(error: click.ClickException) -> str:

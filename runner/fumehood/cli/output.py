@@ -33,6 +33,11 @@ def say(text: str, *, err: bool = False) -> None:
     click.echo(one_line(text), err=err)
 
 
+def print_text(text: str) -> None:
+    """Print lines of this program, such as a help text. They quote no names of others."""
+    click.echo(text)
+
+
 def print_json(value: object) -> None:
     """Print a value as indented JSON."""
     click.echo(json.dumps(value, indent=2))

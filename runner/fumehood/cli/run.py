@@ -12,14 +12,19 @@ import click
 from click.core import ParameterSource
 from rich.console import Console
 
+from fumehood.benchmarks.registry import BENCHMARKS
+from fumehood.cli.completion import values
 from fumehood.cli.experiment import experiment
-from fumehood.cli.output import PATH
+from fumehood.cli.output import PATH, print_text
 from fumehood.cli.progress import RunProgress
 from fumehood.cli.run_summary import finish
 from fumehood.core.errors import InputError
+from fumehood.engines.registry import ENGINES
 from fumehood.orchestrator.config import CONCURRENCY_MAX, RunConfig, read_yaml, run_config
 from fumehood.orchestrator.experiment import is_experiment
 from fumehood.orchestrator.launch import resume_run, start_run
+from fumehood_agent.builtin import BUILTIN
+from fumehood_agent.scaffolds.table import WITH_MODEL
 
 FILE_ONLY = "budget fetch judging levels limits messages models search seats tasks team"
 """Structured settings, which have no flag."""
@@ -51,7 +56,7 @@ def _setting(name: str) -> str:
 
 
 @click.command(context_settings={"auto_envvar_prefix": "FUMEHOOD", "show_default": True})
-@click.argument("suite", required=False)
+@click.argument("suite", required=False, shell_complete=values(lambda: BENCHMARKS))
 @click.option(
     "--config",
     type=PATH,
@@ -61,7 +66,12 @@ def _setting(name: str) -> str:
     help="YAML file with settings; `fumehood schema run` prints its JSON Schema.",
 )
 @click.option(
-    "--agent", "-a", multiple=True, metavar="AGENT", help=f"{_setting('agents')} Repeatable."
+    "--agent",
+    "-a",
+    multiple=True,
+    metavar="AGENT",
+    help=f"{_setting('agents')} Repeatable.",
+    shell_complete=values(lambda: sorted((*BUILTIN, *WITH_MODEL))),
 )
 @click.option("--trials", "-n", type=int, default=_DEFAULTS["trials"], help=_setting("trials"))
 @click.option("--seed", type=int, default=_DEFAULTS["seed"], help=_setting("seed"))
@@ -74,7 +84,12 @@ def _setting(name: str) -> str:
     default=_DEFAULTS["service_workers"],
     help=_setting("service_workers"),
 )
-@click.option("--engine", default=_DEFAULTS["engine"], help=_setting("engine"))
+@click.option(
+    "--engine",
+    default=_DEFAULTS["engine"],
+    help=_setting("engine"),
+    shell_complete=values(lambda: ("auto", *ENGINES)),
+)
 @click.option("--runtime", default=None, help=_setting("runtime"))
 @click.option(
     "--wall-time-s", type=float, default=_DEFAULTS["wall_time_s"], help=_setting("wall_time_s")
@@ -121,6 +136,7 @@ def run(ctx: click.Context, /, out: Path | None, as_json: bool, **flags: Any) ->
     settings["seats"] = {**settings.get("seats", {}), **_seats(settings.pop("seat"))}
     settings = _with_grants(settings)
     if not settings["suite"]:
+        print_text(ctx.get_help())
         raise InputError("name a suite, for example: fumehood run sample --agent policy_aware")
     if not settings["agents"]:
         raise InputError(

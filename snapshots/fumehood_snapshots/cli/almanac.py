@@ -15,5 +15,8 @@ from fumehood_snapshots.cli.showing import json_option
 @click.argument("out", type=click.Path(path_type=Path), default=NAME)
 @json_option
 def almanac(out: Path, as_json: bool) -> None:
-    """Build the snapshot OUT (default ./almanac): thirty documents about an invented island."""
+    """Build the bundled snapshot OUT.
+
+    It has thirty documents about a fictional island. OUT is ./almanac by default.
+    """
     say_built(out, build_almanac(out), as_json=as_json)

@@ -20,7 +20,7 @@ SHOWN_MAX = 20
 @click.option("--all", "show_all", is_flag=True, help="List every document.")
 @json_option
 def diff(left: Path, right: Path, show_all: bool, as_json: bool) -> None:
-    """Compare the snapshots LEFT and RIGHT; exit status 1 if they differ."""
+    """Compare two snapshots; exit status 1 if they differ."""
     left_snapshot, right_snapshot = open_snapshot(left), open_snapshot(right)
     difference = compare(
         (left_snapshot.manifest, left_snapshot.documents),

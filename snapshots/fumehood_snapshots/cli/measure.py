@@ -27,7 +27,10 @@ from fumehood_snapshots.snapshot import open_snapshot
 def measure(
     path: Path, questions: Path | None, qrels: Path | None, python_doc: bool, as_json: bool
 ) -> None:
-    """Measure recall, nDCG and reciprocal rank of searches in the snapshot PATH."""
+    """Measure how well searches rank relevant documents.
+
+    Computes recall, nDCG and the reciprocal rank in the snapshot PATH.
+    """
     if python_doc:
         asked, judged = QUESTIONS.questions(), QUESTIONS.judgements()
     elif questions is not None and qrels is not None:

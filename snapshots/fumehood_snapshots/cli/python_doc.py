@@ -22,8 +22,9 @@ from fumehood_snapshots.pythondoc.source import INSTALLED
 )
 @json_option
 def python_doc(out: Path, html: Path, workers: int | None, as_json: bool) -> None:
-    """Build the snapshot OUT (default ./python-doc) from the package python3.11-doc, by section.
+    """Build the snapshot OUT of Python's documentation.
 
+    Its documents are sections of the package python3.11-doc. OUT is ./python-doc by default.
     Sixty questions with judgements and answers are bundled; `snapshot measure OUT --python-doc`
     uses them.
     """
