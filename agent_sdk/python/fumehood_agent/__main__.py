@@ -11,6 +11,7 @@ import gc
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from inspect import isawaitable, iscoroutinefunction
 from typing import Any
 
 from fumehood_agent.adapter import work
@@ -50,7 +51,8 @@ def run(
 
     Args:
         name: ``builtin:NAME`` or ``module:Class``. An agent has either ``run(session)``, or
-            ``reset()`` and ``act(observation)``. If ``run`` returns without a submission, an empty
+            ``reset()`` and ``act(observation)``. A coroutine function ``run`` gets the session for
+            asyncio. If ``run`` returns without a submission, an empty
             answer is submitted; if the user replies, ``run`` is called again.
         calls_file: JSON file with the calls, for an agent that replays calls.
         model: for scaffolds.
@@ -58,6 +60,13 @@ def run(
         model_settings: JSON object with the settings of the model that are not defaults.
     """
     agent = load_agent(name, calls_file, model, arguments, model_settings)
+    if iscoroutinefunction(getattr(agent, "run", None)):
+        import asyncio
+
+        from fumehood_agent import aio  # It imports asyncio, which other agents do not need.
+
+        asyncio.run(aio.play(agent))
+        return
     with Session() as session:
         play(agent, session)
 
@@ -67,7 +76,8 @@ def play(agent: Any, seat: Any) -> None:
     if hasattr(agent, "run"):
         while not seat.ended:
             task = seat.task
-            agent.run(seat)
+            if isawaitable(agent.run(seat)):
+                raise UsageError("run() returned a coroutine: define it with `async def run`")
             if not seat.ended and seat.task is task:
                 seat.submit()
     else:

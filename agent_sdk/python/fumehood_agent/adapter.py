@@ -6,9 +6,10 @@ gives up, or a reply states that the work has ended.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from inspect import iscoroutinefunction
 from typing import Any, Protocol, TypedDict
 
 from fumehood_agent.errors import Ended, NotAnAction
@@ -45,7 +46,7 @@ class Agent(Protocol):
         ...
 
     def act(self, observation: Observation) -> object:
-        """Return the next action.
+        """Return the next action; may be a coroutine function.
 
         Returns:
             An :class:`Action` (or any object with ``tool_name`` and ``args``), :class:`Answer` when
@@ -67,16 +68,28 @@ class Ending(Enum):
 def work(agent: Agent, seat: Seat) -> Ending:
     """Run ``agent`` at ``seat`` until it stops or its work ends.
 
+    Coroutines of ``act`` all run in one event loop.
+
     Raises:
         NotAnAction: the agent returned something that is not an action.
         Refused: the service refused a call of the agent.
         Exception: the agent raised it.
     """
+    act: Callable[[Observation], Any] = agent.act
+    if not iscoroutinefunction(act):
+        return _work(agent, act, seat)
+    from asyncio import Runner  # Most agents do not need it, and its import takes time.
+
+    with Runner() as runner:
+        return _work(agent, lambda observation: runner.run(act(observation)), seat)
+
+
+def _work(agent: Agent, act: Callable[[Observation], object], seat: Seat) -> Ending:
     task = seat.task
     transcript = Transcript(task)
     agent.reset()
     while True:
-        action = agent.act(transcript.observation())
+        action = act(transcript.observation())
         match action:
             case None | Answer():
                 text = action.text if action else ""

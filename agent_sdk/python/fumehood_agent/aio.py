@@ -30,6 +30,16 @@ from fumehood_agent.errors import ConnectionLost, DeadlinePassed, Ended, Fumehoo
 from fumehood_agent.seat import ModelProblem, Reply, Task
 
 
+async def play(agent: Any) -> None:
+    """Run an agent whose ``run`` is a coroutine function, until its work ends."""
+    async with AsyncSession() as session:
+        while not session.ended:
+            task = session.task
+            await agent.run(session)
+            if not session.ended and session.task is task:
+                await session.submit()
+
+
 class AsyncSession:
     """A connection to one seat: the task, calls, and the end of the work.
 

@@ -88,8 +88,9 @@ class NotAnAction(FumehoodError):
     """``act`` returned something that is not an action."""
 
     def __init__(self, returned: object) -> None:
+        keys = f" with the keys {sorted(map(str, returned))}" if isinstance(returned, dict) else ""
         super().__init__(
-            f"act() returned {type(returned).__name__}; "
+            f"act() returned {type(returned).__name__}{keys}; "
             "expected tool_name and args, Answer, GiveUp or None"
         )
         self.returned = returned

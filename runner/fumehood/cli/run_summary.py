@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -196,12 +197,23 @@ def _judge_hint(folder: RunReader, counts: Counts) -> str:
 
 
 def _last_error_line(folder: RunReader, violation: ContractViolation) -> str:
-    """Return the last line that the example episode wrote to standard error, and the file."""
+    """Return the exception of the example episode, or its last line on standard error, and the
+    file."""
     for path in folder.outputs(violation.example):
         if path.suffix == ".stderr":
-            lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-            return f": {lines[-1][:LAST_LINE_CHARS]}; see {path}" if lines else ""
+            text = path.read_text(encoding="utf-8", errors="replace").strip()
+            return f": {_cause(text)[:LAST_LINE_CHARS]}; see {path}" if text else ""
     return ""
+
+
+def _cause(text: str) -> str:
+    """Return the exception of the last traceback; without one, the last line."""
+    *_, last = text.rsplit("Traceback (most recent call last):", 1)
+    is_traceback = last is not text
+    # Lines of frames are indented; those of an exception group also begin with a bar.
+    ends = re.finditer(r"^(?:[ ]*\| )?(?! |\+|\|)(\S.*)$", last, re.MULTILINE)
+    end = next(ends, None) if is_traceback else None
+    return end[1] if end else text.splitlines()[-1]
 
 
 def _share(value: float | None) -> str:

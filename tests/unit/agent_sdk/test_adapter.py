@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -68,6 +69,18 @@ def test_gives_up_with_a_reason() -> None:
     seat = MemorySeat(answering())
     assert work(Scripted(GiveUp("closed")), seat) is Ending.GAVE_UP
     assert seat.end == ("gave_up", "closed")
+
+
+def test_awaits_coroutines_in_one_event_loop() -> None:
+    class Awaiting(Scripted):
+        async def act(self, observation: Observation) -> object:
+            self.loop = getattr(self, "loop", asyncio.get_running_loop())
+            assert self.loop is asyncio.get_running_loop()
+            return super().act(observation)
+
+    agent, seat = Awaiting(CALL, None), MemorySeat(answering(Value({})))
+    assert work(agent, seat) is Ending.SUBMITTED
+    assert (len(seat.calls), seat.end) == (1, ("submitted", ""))
 
 
 def test_never_calls_the_agent_after_the_end_of_the_work() -> None:

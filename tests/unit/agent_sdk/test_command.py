@@ -83,6 +83,36 @@ def test_runs_an_agent_that_takes_the_session(
     assert len(service.submitted) == 1
 
 
+def test_runs_an_agent_with_coroutines_in_the_asyncio_session(
+    service: ScriptedService, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import asyncio\n"
+        "class Agent:\n"
+        "    async def run(self, session):\n"
+        "        calls = [session.call('echo', {'n': n}) for n in (1, 2)]\n"
+        "        await asyncio.gather(*calls)\n"
+    )
+    done = run(service, tmp_path, "mine:Agent")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sorted(json.loads(each.arguments_json)["n"] for each in service.received) == [1, 2]
+    assert len(service.submitted) == 1
+
+
+def test_a_coroutine_that_is_never_awaited_is_an_error(
+    service: ScriptedService, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.py").write_text(
+        "class Agent:\n"
+        "    async def work(self): pass\n"
+        "    def run(self, session): return self.work()\n"
+    )
+    done = run(service, tmp_path, "mine:Agent")
+    assert done.returncode == 2
+    assert "run() returned a coroutine: define it with `async def run`" in done.stderr
+    assert service.submitted == []
+
+
 def test_does_not_submit_once_the_work_has_ended(service: ScriptedService, tmp_path: Path) -> None:
     service.answer = lambda _: value({}, ended=True)
     (tmp_path / "mine.py").write_text(
