@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -26,6 +27,8 @@ def _last_line(files: list[Path], engine: str, every: int) -> str:
         text=True,
         timeout=600,
         check=False,
+        # The end of a service can be reported by gRPC as an informational message.
+        env={**os.environ, "GRPC_VERBOSITY": "NONE"},
     )
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     return done.stdout.splitlines()[-1]

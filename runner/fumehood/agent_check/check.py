@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Self, TypeVar
 
@@ -35,6 +35,8 @@ C = TypeVar("C", bound=CheckCase)
 
 CONCURRENCY = 2
 """Boxes that run at the same time."""
+PROTOCOL_GRACE_S = 30.0
+"""Long, because the agents of protocol cases call tools and print after the end of their work."""
 
 
 class Verdict(Enum):
@@ -144,7 +146,10 @@ class Check:
             InputError: the box cannot be started.
             InfraError: the infrastructure failed.
         """
-        attempt = attempt_episode(spec, self._plan, self._pool)
+        return self._play(spec, GRACE_S)
+
+    def _play(self, spec: EpisodeSpec, grace_s: float) -> Attempt:
+        attempt = attempt_episode(spec, replace(self._plan, grace_s=grace_s), self._pool)
         if attempt.infra is not None:
             raise InfraError(f"{attempt.infra.kind.value}: {attempt.infra.detail}")
         return attempt
@@ -170,7 +175,7 @@ class Check:
         return _finding(case, Verdict.HOLDS, detail, attempt)
 
     def _protocol_case(self, case: ProtocolCase) -> Finding:
-        attempt = self.play(case.spec(self._wall_ms))
+        attempt = self._play(case.spec(self._wall_ms), PROTOCOL_GRACE_S)
         problem = "; ".join(differences(case, attempt))
         if problem:
             return _finding(case, Verdict.FAILS, problem, attempt)

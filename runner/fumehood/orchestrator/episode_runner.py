@@ -33,7 +33,7 @@ from fumehood.orchestrator.seat_boxes import SeatBoxes, counterpart_failure
 from fumehood.orchestrator.seat_sessions import SeatSessions, SeatWorker
 from fumehood.orchestrator.service_pool import ServicePool
 from fumehood.orchestrator.stalls import Stalls
-from fumehood.orchestrator.trace_receiver import TraceReceiver
+from fumehood.orchestrator.trace_receiver import GRACE_S, TraceReceiver
 from fumehood.wire.control_client import ControlClient, OpenSeats
 from fumehood.wire.ports import InlineAgent
 
@@ -60,6 +60,8 @@ class BoxPlan:
     labels: dict[str, str] = field(default_factory=dict)
     counterparts: Mapping[str, BoxPlan] = field(default_factory=dict)
     """Boxes of the seats that are not the tested agent's, such as a simulated user's, by seat."""
+    grace_s: float = GRACE_S
+    """How long a box may run after its seat's work has ended, seconds."""
 
     def box(self, seat: str, socket_dir: Path) -> BoxSpec:
         """Return the box to start for a seat.
@@ -242,6 +244,7 @@ def _attempt_over_sockets(
         tuple(socket_dirs),
         in_turn=spec.conversation is not None,
         on_exchange=on_exchange,
+        grace_s=plan.grace_s if isinstance(plan, BoxPlan) else GRACE_S,
     )
     receiver.start()
     agents: SeatBoxes | SeatSessions
