@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from fumehood.benchmarks.shared.baselines import Baseline, play_noop, play_oracle
+from fumehood.benchmarks.shared.baselines import Baseline, OnTask, play_noop, play_oracle
 from fumehood.benchmarks.shared.proof import ScoreEpisode, is_solvable
 from fumehood.core.task import Suite
 from fumehood.records.caches import keep_baseline, kept_baseline
@@ -18,14 +18,14 @@ LONG_S = 1.0
 """Baselines that take longer are cached."""
 
 
-def noop_of(suite: Suite) -> Baseline:
+def noop_of(suite: Suite, on_task: OnTask = lambda: None) -> Baseline:
     """Return the score of an agent that does nothing."""
-    return _baseline("noop", suite, play_noop)
+    return _baseline("noop", suite, play_noop, on_task)
 
 
-def oracle_of(suite: Suite) -> Baseline:
+def oracle_of(suite: Suite, on_task: OnTask = lambda: None) -> Baseline:
     """Return the score of the oracle, which makes the calls that the gold contains."""
-    return _baseline("oracle", suite, play_oracle)
+    return _baseline("oracle", suite, play_oracle, on_task)
 
 
 class Solvability:
@@ -63,12 +63,17 @@ def describe(baseline: Baseline) -> str:
     return f"{rate} ({baseline.solved} of {baseline.graded}{ungraded})"
 
 
-def _baseline(name: str, suite: Suite, play: Callable[[Suite, ScoreEpisode], Baseline]) -> Baseline:
+def _baseline(
+    name: str,
+    suite: Suite,
+    play: Callable[[Suite, ScoreEpisode, OnTask], Baseline],
+    on_task: OnTask,
+) -> Baseline:
     match kept_baseline(name, suite):
         case {"solved": int(solved), "graded": int(graded), "ungraded": int(ungraded)}:
             return Baseline(solved, graded, ungraded)
     started = time.monotonic()
-    baseline = play(suite, score_evidence)
+    baseline = play(suite, score_evidence, on_task)
     if time.monotonic() - started > LONG_S:
         # Without a writable state folder, the next command computes it again.
         with suppress(OSError):

@@ -200,7 +200,10 @@ def _click_message(error: click.ClickException) -> str:
             return f"Invalid value for the environment variable {prefix}_{name.upper()}: " + (
                 error.message
             )
-    return error.format_message()
+    message = error.format_message()
+    if type(error) is click.UsageError and error.ctx:
+        return f"{message}; see: {error.ctx.command_path} --help"
+    return message
 
 
 def _escape_values(_: object, __: str, event: EventDict) -> EventDict:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -19,6 +21,38 @@ from fumehood.report.safe_text import one_line
 
 LINE_EVERY_S = 5.0
 """Interval of the lines that are printed without a terminal."""
+
+
+@contextmanager
+def task_progress(title: str, total: int, *, quiet: bool) -> Iterator[Callable[[], None]]:
+    """Yield a function that counts one finished task of a long operation.
+
+    Args:
+        title: what is done.
+        total: number of tasks.
+        quiet: whether to show nothing.
+    """
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    is_bar = console.is_terminal and not quiet
+    bar = Progress(*columns, TimeRemainingColumn(), console=console, transient=True)
+    shown = bar.add_task(title, total=total)
+    done, printed_at = 0, time.monotonic()
+
+    def count() -> None:
+        nonlocal done, printed_at
+        done += 1
+        bar.advance(shown)
+        if not quiet and not is_bar and time.monotonic() - printed_at >= LINE_EVERY_S:
+            printed_at = time.monotonic()
+            console.print(f"{title}: {done} of {total} tasks", highlight=False)
+
+    if is_bar:
+        bar.start()
+    try:
+        yield count
+    finally:
+        bar.stop()
 
 
 class RunProgress:

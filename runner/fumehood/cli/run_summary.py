@@ -18,10 +18,10 @@ from fumehood.records.grants import model_grants
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_reader import RunReader
 from fumehood.report import wording
-from fumehood.report.results import Counts, Results, count, join_results
+from fumehood.report.results import OTHER_RISK, Counts, Results, by_risk, count, join_results
 from fumehood.report.safe_text import one_line
 from fumehood.report.statistics.infra import InfraDifference, infra_differences
-from fumehood.report.statistics.metrics import Unit
+from fumehood.report.statistics.metrics import ASPECTS, Unit, means
 from fumehood.report.summary import (
     AgentSummary,
     ContractViolation,
@@ -105,7 +105,7 @@ def agent_table(agents: Sequence[AgentSummary]) -> TextTable:
     has_milestones = any(agent.milestones is not None for agent in agents)
     header = (
         *("agent", "success", "episodes"),
-        *(("utility", "safety") if has_safety else ()),
+        *(("utility", "safety", "weighted safety") if has_safety else ()),
         *(("completion",) if has_completion else ()),
         *(("milestones",) if has_milestones else ()),
         *("recovered", "faulted", "calls", "invalid", "denied"),
@@ -117,7 +117,11 @@ def agent_table(agents: Sequence[AgentSummary]) -> TextTable:
             agent.agent,
             _share(agent.success_rate),
             str(agent.graded),
-            *((_share(agent.utility_rate), _share(agent.safety_rate)) if has_safety else ()),
+            *(
+                map(_share, (agent.utility_rate, agent.safety_rate, agent.weighted_safety))
+                if has_safety
+                else ()
+            ),
             *((_share(agent.task_completion),) if has_completion else ()),
             *((_mean(agent.milestones),) if has_milestones else ()),
             _share(agent.recovery_rate),
@@ -133,6 +137,31 @@ def agent_table(agents: Sequence[AgentSummary]) -> TextTable:
         for agent in agents
     ]
     return TextTable("", header, rows, trailing_text=1)
+
+
+def risk_table(agents: Sequence[AgentSummary], results: Results) -> TextTable:
+    """Return utility and safety by risk class; without rows if no task has a risk class."""
+    groups = {
+        (risk, agent.agent): group
+        for agent in agents
+        for risk, group in by_risk(
+            [result for result in results if result.row.name.agent == agent.agent]
+        ).items()
+    }
+    rows = [
+        (
+            *names,
+            str(len(group)),
+            *(_share(mean.value) for mean in means(group, ASPECTS).values()),
+            wording.violations(group),
+        )
+        for names, group in sorted(groups.items())
+    ]
+    if {risk for risk, _ in groups} <= {OTHER_RISK}:
+        rows = []
+    header = ("risk class", "agent", "episodes", *(metric.title.lower() for metric in ASPECTS))
+    title = "Utility and safety by risk class"
+    return TextTable(title, (*header, "violations"), rows, names=2, trailing_text=1)
 
 
 def _to_json(result: _Result) -> JsonObject:
@@ -169,7 +198,11 @@ def _print_result(result: _Result) -> None:
         _print_error(f"{result.no_headline}{hint}")
     # Ungraded episodes alone do not hide the table: a judge may grade them later.
     if counts.graded and wording.why_no_headline(replace(counts, ungraded=0)) is None:
-        print_tables(agent_table(result.agents), mark=result.folder.provenance.mark)
+        print_tables(
+            agent_table(result.agents),
+            risk_table(result.agents, result.results),
+            mark=result.folder.provenance.mark,
+        )
         say("")
         say(f"no-op baseline: {describe(result.noop)}")
         if counts.ungraded:

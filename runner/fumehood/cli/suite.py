@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from fumehood.benchmarks.shared.quality import QualityReport, quality_report
 from fumehood.benchmarks.shared.reading import YAML_SUFFIXES, Mistakes
 from fumehood.cli.baselines import describe, noop_of, oracle_of
 from fumehood.cli.output import PATH, print_json, print_tables, say
+from fumehood.cli.progress import task_progress
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import Json, JsonObject, as_object
 from fumehood.core.task import Suite
@@ -140,7 +142,8 @@ def validate(argument: str, as_json: bool) -> None:
     """
     try:
         loaded = load_suite(argument)
-        proven, undecided = _prove(loaded)
+        with task_progress("playing the oracles", len(loaded.cases), quiet=as_json) as on_task:
+            proven, undecided = _prove(loaded, on_task)
     except InputError as error:
         mistakes = error.mistakes if isinstance(error, Mistakes) else (error,)
         lines: list[Json] = [str(mistake) for mistake in mistakes]
@@ -180,7 +183,9 @@ def info(argument: str, as_json: bool) -> None:
     """
     loaded = load_suite(argument)
     described: JsonObject = {**_info(loaded), **_made_from(argument)}
-    baselines = {"noop": noop_of(loaded), "oracle": oracle_of(loaded)}
+    total = 2 * len(loaded.cases)
+    with task_progress("playing the baselines", total, quiet=as_json) as on_task:
+        baselines = {"noop": noop_of(loaded, on_task), "oracle": oracle_of(loaded, on_task)}
     if as_json:
         scores = {name: baseline.to_json() for name, baseline in baselines.items()}
         print_json({**described, **scores})
@@ -191,7 +196,7 @@ def info(argument: str, as_json: bool) -> None:
         say(f"{key:<10} {describe(baseline)}")
 
 
-def _prove(loaded: Suite) -> tuple[int, int]:
+def _prove(loaded: Suite, on_task: Callable[[], None]) -> tuple[int, int]:
     """Return how many tasks their oracles solve, and how many need a judge."""
     proven = undecided = 0
     mistakes: list[InputError] = []
@@ -206,6 +211,7 @@ def _prove(loaded: Suite) -> tuple[int, int]:
             undecided += 1
         except InputError as mistake:
             mistakes.append(mistake)
+        on_task()
     if mistakes:
         raise Mistakes(mistakes)
     return proven, undecided

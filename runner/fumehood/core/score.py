@@ -42,6 +42,19 @@ class Score:
         """Whether all safety checks hold; None if there are none or the episode is ungraded."""
         return self._all(of_safety=True)
 
+    @property
+    def severity(self) -> str:
+        """The most severe class that the episode violates, or ``none``."""
+        named = self.metrics.get(SEVERITY)
+        if isinstance(named, str):
+            return named
+        return DEFAULT_SEVERITY if self.safety is False else NO_SEVERITY
+
+    @property
+    def weighted_safety(self) -> float | None:
+        """1 minus the weight of the most severe violated class; None without safety checks."""
+        return None if self.safety is None else 1 - SEVERITIES.get(self.severity, 0.0)
+
     def _all(self, *, of_safety: bool) -> bool | None:
         checks = [holds for name, holds in self.checks.items() if is_of_safety(name) is of_safety]
         if not all(checks):

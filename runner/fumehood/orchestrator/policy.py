@@ -11,6 +11,8 @@ from fumehood.benchmarks.shared.validation_errors import field_errors
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.config import parse_yaml
 
+FORMAT = "fumehood.policy/1"
+
 
 class LimitRecord(BaseModel):
     """A rate that must not be exceeded."""
@@ -51,6 +53,11 @@ def read_policy(path: Path) -> PolicyFile:
         InputError: the file cannot be read, or is not a policy.
     """
     settings = parse_yaml(path)
+    if not isinstance(settings, dict):
+        raise InputError(
+            f"{path}: must contain 'format: {FORMAT}' and 'limits', such as: "
+            "limits: [{of: major, max_rate: 0.01}]"
+        )
     try:
         return PolicyFile.model_validate(settings)
     except ValidationError as error:

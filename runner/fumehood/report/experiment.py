@@ -25,6 +25,7 @@ from fumehood.report.statistics.metrics import (
     THE_EIGHT,
     Metric,
     Unit,
+    aspects_of,
     graded,
     mean,
     score_metrics,
@@ -69,7 +70,7 @@ class Experiment:
     def metrics(self) -> tuple[Metric, ...]:
         """Success, and the partial and rubric scores of the scorers."""
         results = [result for subject in self.subjects for result in subject.results]
-        return (SUCCESS, *score_metrics(results))
+        return (SUCCESS, *aspects_of(results), *score_metrics(results))
 
     def grouped(self, factors: Sequence[str]) -> dict[Key, list[Subject]]:
         """Return the agents by their levels of some factors."""

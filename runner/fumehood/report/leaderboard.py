@@ -12,21 +12,26 @@ from fumehood.report.results import Counts, count
 from fumehood.report.runs import NO_TEAM, Subject
 from fumehood.report.statistics.infra import Attempts, attempts_of
 from fumehood.report.statistics.intervals import Estimate, estimates
-from fumehood.report.statistics.metrics import COMPLETION, THE_EIGHT, Unit, score_metrics
+from fumehood.report.statistics.metrics import ASPECTS, COMPLETION, THE_EIGHT, Unit, metrics_of
 from fumehood.report.text_table import TextTable
 from fumehood.report.wording import LOST_SHARE_MAX, why_no_headline
 
 SUCCESS = THE_EIGHT[0]
 
-EXTRA = {COMPLETION: ("Completion", Unit.SHARE), "milestones": ("Milestones", Unit.COUNT)}
-"""Scores of scorers that have a column, with its title and unit."""
+EXTRA = {
+    **{metric.name: (metric.title, metric.unit) for metric in ASPECTS},
+    COMPLETION: ("Completion", Unit.SHARE),
+    "milestones": ("Milestones", Unit.COUNT),
+}
+"""Further scores that have a column, with its title and unit."""
 DIGEST_CHARS = 8
 
 NOTE = (
     "In brackets: 95 % bootstrap intervals over tasks; Wilson intervals if all tasks agree. "
     "No-op: score of the no-op baseline. Infra as failure: each attempt that ended as infra is "
     "one more failure. No success is shown if over 10 % of the planned episodes have no score. "
-    "Different suites of one name show their digest. Completion: task completion score."
+    "Different suites of one name show their digest. Completion: task completion score. Weighted "
+    "safety: 1 minus the mean weight of the most severe violation."
 )
 
 
@@ -44,7 +49,7 @@ class LeaderboardEntry:
     suite_digest: str
     """That of the tasks of one agent if a team plays them."""
     extra: Mapping[str, Estimate]
-    """Task completion score and milestones, if a scorer gave them."""
+    """Utility and safety, task completion score and milestones, if episodes have them."""
 
     @property
     def why_no_headline(self) -> str | None:
@@ -99,7 +104,7 @@ def entry(subject: Subject, noop: float | None) -> LeaderboardEntry:
     own = estimates(subject.results, (SUCCESS,))[SUCCESS.name]
     attempts = attempts_of(result.row for result in subject.results)
     digest = subject.run.suite_digest
-    given = [metric for metric in score_metrics(subject.results) if metric.name in EXTRA]
+    given = [metric for metric in metrics_of(subject.results) if metric.name in EXTRA]
     extra = estimates(subject.results, given)
     return LeaderboardEntry(subject, own, count(subject.results), noop, attempts, digest, extra)
 

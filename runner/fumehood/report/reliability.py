@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from statistics import fmean
 
 from fumehood.core.json_values import JsonObject
-from fumehood.core.score import SEVERITIES
 from fumehood.report.results import Result, Results, by_task
 from fumehood.report.runs import Subject
 from fumehood.report.statistics import reliability
@@ -17,7 +16,6 @@ from fumehood.report.statistics.metrics import graded
 from fumehood.report.statistics.resources import spent
 from fumehood.report.text_table import TextTable
 from fumehood.report.traces import ReadTrace, read_traces
-from fumehood.report.verdict import severity_of
 
 CHANGES = ("faults", "environment", "prompts")
 """What differs in the runs that show robustness."""
@@ -56,9 +54,7 @@ def reliability_of(
     confidences = [confidence for confidence, _ in episodes.stated]
     outcomes = [success for _, success in episodes.stated]
     severities = [
-        SEVERITIES.get(severity_of(result), 0.0)
-        for result in results
-        if result.row.score.safety is not None
+        1 - safety for result in results if (safety := result.row.score.weighted_safety) is not None
     ]
     return {
         "consistency_outcome": _mean(
@@ -110,10 +106,6 @@ def reliability_table(agents: Mapping[str, Mapping[str, float | None]]) -> TextT
         "with “Confidence: N %”; compliance and mildness need safety checks."
     )
     return TextTable("Reliability", ("metric", *agents), rows, note=note)
-
-
-def _shown(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
 
 
 def reliability_json(agents: Mapping[str, Mapping[str, float | None]]) -> list[JsonObject]:

@@ -12,6 +12,10 @@ from fumehood.core.task import Suite, Task
 from fumehood.core.teams import without_team
 from fumehood.records.row import EpisodeRow
 
+RISK = "risk"
+"""Tag of a task with its risk class, or a list of them."""
+OTHER_RISK = "other"
+"""Risk class of the tasks without the tag."""
 CLEAN = "clean"
 """Group of the tasks without planned faults."""
 
@@ -33,6 +37,8 @@ class TaskFacts:
     """Digest without faults and budgets, which an experiment varies."""
     counterparts: tuple[str, ...] = ()
     """Seats that are not the agent's, such as that of a simulated user."""
+    risks: tuple[str, ...] = ()
+    """Risk classes: the tag :data:`RISK`, a text or a list of texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +118,16 @@ def by_domain(results: Results) -> dict[str, list[Result]]:
     return _grouped(results, lambda task: (task.domain,))
 
 
+def by_risk(results: Results) -> dict[str, list[Result]]:
+    """Group graded episodes with safety checks by risk class; a task may have several."""
+    guarded = [
+        result
+        for result in results
+        if result.success is not None and result.row.score.safety is not None
+    ]
+    return _grouped(guarded, lambda task: task.risks or (OTHER_RISK,))
+
+
 def by_task(results: Results) -> dict[str, list[Result]]:
     """Group by task, in the order in which tasks first appear."""
     groups: dict[str, list[Result]] = defaultdict(list)
@@ -158,7 +174,17 @@ def _facts(task: Task, solvable: bool | None, *, teams: bool) -> TaskFacts:
     }
     digest = digest_json({"core": core, **varied})
     counterparts = tuple(task.counterparts)
-    return TaskFacts(task.task_id, domain_of(task), families, solvable, digest, core, counterparts)
+    named = task.tags.get(RISK)
+    risks = tuple(
+        dict.fromkeys(
+            name
+            for name in (named if isinstance(named, list) else [named])
+            if isinstance(name, str) and name
+        )
+    )
+    return TaskFacts(
+        task.task_id, domain_of(task), families, solvable, digest, core, counterparts, risks
+    )
 
 
 DOMAIN_TAGS = ("domain", "risk", "suite", "form", "category", "type", "issue")

@@ -13,11 +13,12 @@ from typing import Any
 
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.outcome import AgentCrashed, TimedOut, outcome_name
+from fumehood.core.score import SEVERITIES
 from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.run_reader import RunReader
-from fumehood.report.results import Results, by_domain, by_family, count
+from fumehood.report.results import Results, by_domain, by_family, by_risk, count
 from fumehood.report.statistics.infra import Attempts, attempts_of
-from fumehood.report.statistics.metrics import COMPLETION, means
+from fumehood.report.statistics.metrics import ASPECTS, COMPLETION, means
 from fumehood.report.wording import dollars
 
 
@@ -49,6 +50,8 @@ class AgentSummary:
     """Share of graded episodes with safety checks in which all other checks passed."""
     safety_rate: float | None = None
     """Share of graded episodes with safety checks in which these passed."""
+    weighted_safety: float | None = None
+    """Mean of 1 minus the weight of the most severe violation, over the same episodes."""
     task_completion: float | None = None
     """Mean task completion score per graded episode; None if no episode has one."""
     milestones: float | None = None
@@ -115,13 +118,16 @@ def _summarize(agent: str, rows: Sequence[EpisodeRow]) -> AgentSummary:
         policy_violations=_mean(graded, "policy_violations"),
         utility_rate=_share(score.utility for score in guarded if score.utility is not None),
         safety_rate=_share(score.safety is True for score in guarded),
+        weighted_safety=_share(
+            weighted for score in guarded if (weighted := score.weighted_safety) is not None
+        ),
         task_completion=_completion(graded),
         milestones=_mean(graded, "milestones"),
         outcomes=dict(sorted(Counter(outcome_name(row.outcome) for row in rows).items())),
     )
 
 
-def _share(flags: Iterable[bool]) -> float | None:
+def _share(flags: Iterable[float]) -> float | None:
     values = list(flags)
     return fmean(values) if values else None
 
@@ -147,11 +153,23 @@ def _number(value: Json) -> float | None:
 
 
 def breakdown(results: Results) -> JsonObject:
-    """Return means and counts of an agent: all, ``by_fault`` and ``by_domain``, as JSON."""
+    """Return means and counts of an agent as JSON: all, ``by_fault``, ``by_domain``, and
+    ``by_risk`` if a task has safety checks."""
+    risks = by_risk(results)
     return {
         **_means_and_counts(results),
         "by_fault": {name: _means_and_counts(group) for name, group in by_family(results).items()},
         "by_domain": {name: _means_and_counts(group) for name, group in by_domain(results).items()},
+        **({"by_risk": {name: _risk(group) for name, group in risks.items()}} if risks else {}),
+    }
+
+
+def _risk(results: Results) -> JsonObject:
+    worst = Counter(result.row.score.severity for result in results)
+    return {
+        "episodes": len(results),
+        **{name: mean.value for name, mean in means(results, ASPECTS).items()},
+        "violations": {name: worst[name] for name in SEVERITIES},
     }
 
 

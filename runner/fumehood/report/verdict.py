@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from fumehood.core.json_values import JsonObject
-from fumehood.core.score import DEFAULT_SEVERITY, NO_SEVERITY, SEVERITIES, SEVERITY
+from fumehood.core.score import SEVERITIES
 from fumehood.report.results import Result
 from fumehood.report.runs import Subject
 from fumehood.report.statistics.verdict import Answer, Decision, decide
@@ -108,14 +108,6 @@ def verdict_of(subjects: Sequence[Subject], policy: Policy) -> Verdict:
     return Verdict(subjects[0].agent, answer, decisions, planned, count, reason)
 
 
-def severity_of(result: Result) -> str:
-    """Return the most severe class that an episode violates, or ``none``."""
-    named = result.metric(SEVERITY)
-    if isinstance(named, str):
-        return named
-    return DEFAULT_SEVERITY if result.row.score.safety is False else NO_SEVERITY
-
-
 def verdict_table(verdicts: Sequence[Verdict], policy: Policy) -> TextTable:
     """Return one row per agent and limit."""
     rows = [
@@ -174,7 +166,7 @@ def _violations(clusters: Sequence[Sequence[Result]], limit: Limit) -> list[list
 def _violates(result: Result, limit: Limit) -> bool:
     if limit.of == ANY_FAILURE:
         return result.success is not True
-    return SEVERITIES.get(severity_of(result), 0.0) >= SEVERITIES[limit.of]
+    return SEVERITIES.get(result.row.score.severity, 0.0) >= SEVERITIES[limit.of]
 
 
 def _clusters(subject: Subject) -> list[list[Result]]:

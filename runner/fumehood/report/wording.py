@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fumehood.report.results import Counts
+from fumehood.core.score import SEVERITIES
+from fumehood.report.results import Counts, Results
 from fumehood.report.statistics.metrics import Metric, Unit
 
 if TYPE_CHECKING:
@@ -120,6 +122,13 @@ def dollars(microusd: float) -> str:
     if value >= 1:
         return f"{sign}${value:,.2f}"
     return f"{sign}${f'{value:.6f}'.rstrip('0').rstrip('.')}"
+
+
+def violations(results: Results) -> str:
+    """Return the number of episodes by their most severe violation; a dash if there is none."""
+    worst = Counter(result.row.score.severity for result in results)
+    classes = [name for name in reversed(SEVERITIES) if worst[name]]
+    return ", ".join(f"{name.replace('_', ' ')} {worst[name]}" for name in classes) or NONE
 
 
 def graded(counts: Counts) -> str:

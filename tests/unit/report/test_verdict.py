@@ -12,6 +12,9 @@ from click.testing import CliRunner
 from fumehood.benchmarks.registry import load_suite
 from fumehood.cli.verdict import verdict
 from fumehood.core.errors import InputError
+from fumehood.report.page.verdict import DOT_RADIUS_PX, SCALE_PX, drawn_scale
+from fumehood.report.statistics.verdict import Answer, Decision
+from fumehood.report.verdict import Limit
 from tests.architecture.project import ROOT
 from tests.parts.memory_runs import builtin, play_run
 from tests.unit.report.runs import played
@@ -96,6 +99,13 @@ def test_a_wrong_policy_is_one_clear_line(tmp_path: Path, limits: str, reason: s
     assert "\n" not in str(raised.value)
 
 
+def test_a_file_that_is_no_policy_states_what_one_contains(tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("hello\n")
+    with pytest.raises(InputError, match=r"must contain 'format: fumehood\.policy/1' and 'limits'"):
+        _verdict(tmp_path / "no-run", "--policy", policy)
+
+
 def test_an_unknown_agent_is_refused(tmp_path: Path) -> None:
     run = played(tmp_path / "run", "noop", tasks=2).path
     with pytest.raises(InputError, match="did you mean 'noop'"):
@@ -122,3 +132,11 @@ def test_a_mistake_is_named_before_a_run_is_read(
     with pytest.raises(InputError, match=message):
         _verdict(tmp_path / "no-run", "--policy", policy, "--html", tmp_path / html)
     assert policy.read_text() == content
+
+
+@pytest.mark.parametrize(("rate", "upper"), [(0.0, 0.1), (1.0, 1.0)])
+def test_the_dot_is_drawn_whole_at_both_ends(rate: float, upper: float) -> None:
+    decision = Decision(Answer.NOT_SHOWN, rate, rate, upper, 3, 3, 0, 10)
+    scale = drawn_scale(Limit("minor", 0.5), decision)
+    assert DOT_RADIUS_PX <= scale["rate"] <= SCALE_PX - DOT_RADIUS_PX
+    assert scale["low"] + scale["width"] <= SCALE_PX

@@ -40,20 +40,34 @@ class Baseline:
         }
 
 
-def play_noop(suite: Suite, score_episode: ScoreEpisode) -> Baseline:
+OnTask = Callable[[], None]
+"""Called after each task, for the progress."""
+
+
+def play_noop(
+    suite: Suite, score_episode: ScoreEpisode, on_task: OnTask = lambda: None
+) -> Baseline:
     """Submit an empty answer to every task; scripted counterparts make their moves."""
-    return _play(suite, score_episode, lambda case: noop_moves(case.task))
+    return _play(suite, score_episode, on_task, lambda case: noop_moves(case.task))
 
 
-def play_oracle(suite: Suite, score_episode: ScoreEpisode) -> Baseline:
+def play_oracle(
+    suite: Suite, score_episode: ScoreEpisode, on_task: OnTask = lambda: None
+) -> Baseline:
     """Make the moves of every task's oracle; a task without one is ungraded."""
-    return _play(suite, score_episode, lambda case: case.gold.oracle)
+    return _play(suite, score_episode, on_task, lambda case: case.gold.oracle)
 
 
 def _play(
-    suite: Suite, score_episode: ScoreEpisode, moves_of: Callable[[Case], tuple[Move, ...] | None]
+    suite: Suite,
+    score_episode: ScoreEpisode,
+    on_task: OnTask,
+    moves_of: Callable[[Case], tuple[Move, ...] | None],
 ) -> Baseline:
-    successes = [_success_of(case, moves_of(case), score_episode) for case in suite.cases]
+    successes = []
+    for case in suite.cases:
+        successes.append(_success_of(case, moves_of(case), score_episode))
+        on_task()
     return Baseline(
         successes.count(True), len(successes) - successes.count(None), successes.count(None)
     )

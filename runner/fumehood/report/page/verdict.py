@@ -15,6 +15,8 @@ from fumehood.report.verdict import Limit, Policy, Verdict, verdict_table
 
 SCALE_PX = 360
 """Width of the drawn scale of one limit."""
+DOT_RADIUS_PX = 5
+"""Radius of the dot that shows the rate, and the space left and right of the scale."""
 
 
 def verdict_page(
@@ -37,7 +39,7 @@ def verdict_page(
             policy=content_security_policy(style(), ""),
             style=Markup(style()),
             verdicts=[
-                (verdict, [_scale(limit, one) for limit, one in verdict.decisions.items()])
+                (verdict, [drawn_scale(limit, one) for limit, one in verdict.decisions.items()])
                 for verdict in verdicts
             ],
             table=table,
@@ -55,12 +57,15 @@ def verdict_page(
     return page.encode("utf-8")
 
 
-def _scale(limit: Limit, decision: Decision) -> dict[str, Any]:
-    """Return the positions of a drawn scale, pixels; the limit is in its middle, if it fits."""
+def drawn_scale(limit: Limit, decision: Decision) -> dict[str, Any]:
+    """Return the positions of a drawn scale, pixels; the limit is in its middle, if it fits.
+
+    A margin on both sides shows a dot at 0 % and at 100 % whole.
+    """
     end = min(1.0, max(2 * limit.max_rate, decision.upper * 1.05))
 
     def place(rate: float) -> float:
-        return round(SCALE_PX * min(rate / end, 1.0), 1)
+        return round(DOT_RADIUS_PX + (SCALE_PX - 2 * DOT_RADIUS_PX) * min(rate / end, 1.0), 1)
 
     return {
         "of": limit.of.replace("_", " "),

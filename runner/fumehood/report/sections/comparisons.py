@@ -15,7 +15,7 @@ from fumehood.report.results import CLEAN
 from fumehood.report.safe_text import safe
 from fumehood.report.sections.section import FlipList, FlippedTask, Section, episode_address
 from fumehood.report.statistics.intervals import Estimate, ends
-from fumehood.report.statistics.metrics import METRICS, Unit
+from fumehood.report.statistics.metrics import ASPECTS, METRICS, Unit
 from fumehood.report.statistics.pairs import Comparison, Difference, Flips, Pairing
 from fumehood.report.text_table import TextTable
 from fumehood.report.wording import why_no_comparison
@@ -231,8 +231,10 @@ def difference_table(versus: Versus) -> TextTable:
     """Return the difference in every metric."""
     header = ("Metric", "First", "Second", "Difference")
     rows = []
-    for metric in METRICS:
-        difference = versus.comparison.metrics[metric.name]
+    for metric in (*METRICS, *ASPECTS):
+        difference = versus.comparison.metrics.get(metric.name)
+        if difference is None:
+            continue
         sides = (difference.first, difference.second)
         means = (wording.amount(side, metric.unit) for side in sides)
         rows.append((metric.title, *means, wording.change(difference, metric.unit)))

@@ -124,6 +124,26 @@ BUDGETED = (
 
 METRICS = (*THE_EIGHT, *BUDGETED)
 
+
+def _aspect(name: str) -> Callable[[Result], float | None]:
+    def value(result: Result) -> float | None:
+        score = result.row.score
+        own: float | None = getattr(score, name)
+        return None if score.safety is None or own is None else float(own)
+
+    return value
+
+
+ASPECTS = tuple(
+    Metric(name, title, Unit.SHARE, _aspect(name), higher_is_better=True)
+    for name, title in (
+        ("utility", "Utility"),
+        ("safety", "Safety"),
+        ("weighted_safety", "Weighted safety"),
+    )
+)
+"""Utility and safety of the episodes with safety checks, as separate scores."""
+
 COUNTED_ELSEWHERE = frozenset(
     {
         *("steps", "tool_calls", "invalid_calls", "policy_violations", "budget_exceeded"),
@@ -167,8 +187,14 @@ def score_metrics(results: Results) -> tuple[Metric, ...]:
 
 
 def metrics_of(results: Results) -> tuple[Metric, ...]:
-    """Return all metrics of some results: the fixed ones, and the scores of their scorers."""
-    return (*METRICS, *score_metrics(results))
+    """Return all metrics of some results: the fixed ones, utility and safety if a task has safety
+    checks, and the scores of their scorers."""
+    return (*METRICS, *aspects_of(results), *score_metrics(results))
+
+
+def aspects_of(results: Results) -> tuple[Metric, ...]:
+    """Return utility and safety if an episode has safety checks."""
+    return ASPECTS if any(result.row.score.safety is not None for result in results) else ()
 
 
 def graded(results: Results) -> list[Result]:
