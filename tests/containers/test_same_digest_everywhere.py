@@ -6,15 +6,24 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fumehood.benchmarks.native.records import record_to_json
 from fumehood.benchmarks.native.suite_file import STARTER, read_suite_file
+from fumehood.layers.faults.registry import FAMILIES
 
 SAMPLE = Path(__file__).parents[2] / "runner" / "fumehood" / "benchmarks" / "sample" / "tasks.jsonl"
-SCENARIO = Path(__file__).parents[2] / "examples" / "water_works.yaml"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 EVERY = 5
+PAYLOADS: dict[str, Any] = {
+    "outage": {"start_s": 100, "duration_s": 9000},
+    "schema_change": {"rename_args": {"text": "entry"}},
+    "schema_drift": {"rename_args": {"text": "entry"}},
+    "wrong_value": {"path": "now", "value": "never"},
+}
+"""Payloads with which a family fires in the scenario, where its example does not."""
 
 ENGINES = [
     pytest.param("docker", marks=[pytest.mark.docker, pytest.mark.image]),
@@ -28,11 +37,34 @@ ENGINES = [
 @pytest.fixture(scope="module")
 def some_tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines = SAMPLE.read_text(encoding="utf-8").splitlines()[::EVERY]
-    tasks = [*read_suite_file(STARTER), *read_suite_file(SCENARIO)]
-    lines += [json.dumps(record_to_json(task.value)) for task in tasks]
+    files = (STARTER, EXAMPLES / "water_works.yaml", EXAMPLES / "support.yaml")
+    records = [record_to_json(task.value) for file in files for task in read_suite_file(file)]
+    (scenario,) = (record for record in records if record["task_id"] == "night-shift")
+    records += [_with_fault(scenario, family) for family in FAMILIES.names()]
+    lines += [json.dumps(record) for record in records]
     path = tmp_path_factory.mktemp("suite") / "some.jsonl"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
+
+
+LOOKS = [
+    {"tool_name": "read_tank", "args": {"tank_id": "t1"}},
+    {"tool_name": "wait", "args": {"seconds": 900}},
+    {"tool_name": "read_tank", "args": {"tank_id": "t1"}},
+]
+"""The second look differs from the first, so that a stale read is one."""
+
+
+def _with_fault(record: dict[str, Any], family: str) -> dict[str, Any]:
+    payload = PAYLOADS.get(family, FAMILIES.load(family).example)
+    fault = {"family": family, "trigger": {"prob": 0.9}, "payload": payload}
+    moves = [*LOOKS, *record["oracle"]]
+    return {
+        **record,
+        "task_id": f"night-shift-{family}",
+        "fault_plan": [fault],
+        "oracle": moves,
+    }
 
 
 def _run(tasks: Path, out: Path, engine: str, workers: int) -> dict[str, object]:
@@ -60,11 +92,25 @@ def _run(tasks: Path, out: Path, engine: str, workers: int) -> dict[str, object]
 
 
 @pytest.fixture(scope="module")
-def digest(some_tasks: Path, tmp_path_factory: pytest.TempPathFactory) -> object:
-    """Return the digest of a reference run."""
-    report = _run(some_tasks, tmp_path_factory.mktemp("first") / "run", "process", 2)
+def reference(some_tasks: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, object]:
+    """Return the folder of a reference run, and its digest."""
+    folder = tmp_path_factory.mktemp("first") / "run"
+    report = _run(some_tasks, folder, "process", 2)
     assert report["infra"] == 0
-    return report["trace_digest"]
+    return folder, report["trace_digest"]
+
+
+@pytest.fixture(scope="module")
+def digest(reference: tuple[Path, object]) -> object:
+    """Return the digest of the reference run."""
+    return reference[1]
+
+
+def test_every_fault_family_fires_in_the_run(reference: tuple[Path, object]) -> None:
+    lines = (reference[0] / "episodes.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    fired = {row["metrics"]["primary_fault"] for row in rows if row["metrics"]["faults_fired"]}
+    assert fired >= set(FAMILIES.names())
 
 
 @pytest.mark.parametrize("workers", [1, pytest.param(4, marks=pytest.mark.slow)])

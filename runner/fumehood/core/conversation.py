@@ -164,14 +164,20 @@ class Participant(Protocol):
 class Conversation:
     """Passes the turn between the seats of an episode. Not thread-safe."""
 
+    answers_end_all = True
+    """Whether an answer after which no turn follows ends the work of all seats."""
+
     def __init__(self, turn_policy: TurnPolicy) -> None:
         self.turn_holder: str | None = None
         """The seat that has the turn; None before the first and after the last turn."""
         self.on_change: Callable[[], None] = lambda: None
         """Called when the turn passes to another seat and when the conversation ends."""
+        self.wait_for: Callable[[Callable[[], bool]], object] = lambda condition: None
+        """Blocks until a condition holds; other seats act meanwhile."""
         self._policy = turn_policy
         self._seats: dict[str, Participant] = {}
-        self._is_over = False
+        self.is_over = False
+        """Whether the conversation has ended."""
 
     def join(self, seat: Participant) -> None:
         """Add a seat."""
@@ -202,7 +208,7 @@ class Conversation:
 
     def leave(self, seat: str, *, ends_all: bool) -> None:
         """Continue after the work of a seat has ended."""
-        if self._is_over or self.turn_holder != seat:
+        if self.is_over or self.turn_holder != seat:
             return
         handover = None if ends_all else self._next_active(self._policy.turn_after_end(seat))
         if handover:
@@ -210,11 +216,20 @@ class Conversation:
         else:
             self.close()
 
+    def can_act(self, seat: str) -> bool:
+        """Return whether a request of a seat can be executed now."""
+        return self.turn_holder == seat
+
+    def stop(self) -> None:
+        """End the conversation; seats whose work goes on get no further turn."""
+        self.is_over, self.turn_holder = True, None
+        self.on_change()
+
     def close(self) -> None:
         """End the conversation and the work of all seats. Has no effect the second time."""
-        if self._is_over:
+        if self.is_over:
             return
-        self._is_over, self.turn_holder = True, None
+        self.is_over, self.turn_holder = True, None
         for seat in self._seats.values():
             seat.finish(Finished())
         self.on_change()

@@ -92,6 +92,11 @@ class Seat:
         return self._conversation is None or self._conversation.turn_holder == self.name
 
     @property
+    def can_act(self) -> bool:
+        """Whether this seat has the turn and no call of it takes virtual time."""
+        return self._conversation is None or self._conversation.can_act(self.name)
+
+    @property
     def instruction(self) -> str:
         """The latest message to the seat."""
         return self._turns.instruction
@@ -185,7 +190,7 @@ class Seat:
     def _end_turn(self, conversation: Conversation, text: str) -> None:
         handover = conversation.next_after(self.name, text)
         if handover is None:
-            self.finish(Finished(text), ends_all=True)
+            self.finish(Finished(text), ends_all=conversation.answers_end_all)
         else:
             self._recorder.record(TurnEnded(self.name, self._turns.number, text))
             conversation.pass_turn(handover)
@@ -245,6 +250,8 @@ class Episode:
 
     def close(self) -> None:
         """Record the final state and how often each fault fired. Call once, at the end."""
+        if self.conversation is not None:
+            self.conversation.stop()
         # The state is not copied, because no tool is called afterwards. A call that crashed a seat
         # may have left a state that cannot be written.
         crashed = any(isinstance(seat.end, AgentCrashed) for seat in self.seats)

@@ -157,6 +157,13 @@ class KeepsTime(Protocol):
     """A world with virtual time."""
 
     time_rules: TimeRules
+    sleep: Callable[[int, Callable[[], bool]], None]
+    """Lets a call take time; by default :meth:`advance_to`, otherwise other seats act meanwhile."""
+
+    @property
+    def now_us(self) -> int:
+        """The virtual time since the start, microseconds."""
+        ...
 
     @property
     def now_ms(self) -> int:
@@ -172,5 +179,14 @@ class KeepsTime(Protocol):
         ...
 
     def pass_us(self, duration_us: int) -> None:
-        """Advance the time; events that become due occur. The time never passes the end."""
+        """Let the current call take time; events that become due occur."""
+        ...
+
+    def advance_to(self, target_us: int, stop: Callable[[], bool]) -> None:
+        """Advance the time to a moment, at most to the end; every event until then occurs.
+
+        Args:
+            target_us: virtual time since the start, microseconds.
+            stop: called after each event; true stops at this event.
+        """
         ...

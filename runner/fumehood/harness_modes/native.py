@@ -44,10 +44,11 @@ class Native:
             turns = TurnQueue(
                 seat_spec.instruction, seat_spec.further_turns, _withheld(toolset, seat_spec)
             )
+            take_time = TakeTime(timed, random_source) if timed else None
             layers: list[Layer] = [
                 TraceCalls(seat_spec.name, world, ledger, counting_recorder, clock, numbers),
                 ChargeBudget(ledger, timed.time_rules.price_microusd if timed else None),
-                *([TakeTime(timed, random_source)] if timed else []),
+                *([take_time] if take_time else []),
                 HideFaults(),
                 *faults,
                 *_checks(toolset, turns, checks_itself=isinstance(world, ChecksItself)),
@@ -60,11 +61,7 @@ class Native:
                 ledger,
                 counting_recorder,
                 conversation,
-                on_tokens=(
-                    (lambda tokens: timed.pass_us(tokens * timed.time_rules.token_us))
-                    if timed
-                    else None
-                ),
+                on_tokens=take_time.add_tokens if take_time else None,
             )
 
         seats = tuple(seat(seat_spec) for seat_spec in spec.seats)

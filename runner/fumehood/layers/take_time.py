@@ -25,12 +25,21 @@ class TakeTime:
         """
         self._world = world
         self._random_source = random_source
+        self._tokens_us = 0
+        """Time of the models' tokens since the last call, microseconds."""
+
+    def add_tokens(self, tokens: int) -> None:
+        """Add the time of a model request, which passes with the next call."""
+        self._tokens_us += tokens * self._world.time_rules.token_us
 
     def around(self, call: ToolCall, forward: Forward) -> ToolResult:
-        """Take the time of the call, and forward it."""
+        """Take the time of the model requests and of the call, and forward it."""
+        duration_us, self._tokens_us = self._tokens_us, 0
         latencies = self._world.time_rules.latencies
         latency = latencies.get(call.tool_name, latencies.get(ANY_TOOL))
         if latency is not None:
             quantile = self._random_source.draw(_NO_RULE, call, "latency")
-            self._world.pass_us(1000 * latency.at(quantile))
+            duration_us += 1000 * latency.at(quantile)
+        if duration_us:
+            self._world.pass_us(duration_us)
         return forward(call)

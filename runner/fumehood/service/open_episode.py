@@ -74,8 +74,9 @@ class OpenEpisode:
             )
             for seat in self._episode.seats
         )
-        if conversation is not None:
+        if conversation is not None and self._turn_changed is not None:
             conversation.on_change = self._notify_turn
+            conversation.wait_for = self._turn_changed.wait_for
 
     def close(self, *, timed_out: bool) -> bool:
         """End all work and record the final state; return False if it was closed before."""

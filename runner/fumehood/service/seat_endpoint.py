@@ -28,6 +28,7 @@ from fumehood.core.outcome import (
     Stopped,
     TimedOut,
 )
+from fumehood.core.shared_time import WorkEnded
 from fumehood.core.trace import (
     ModelCalled,
     ModelProblemNoted,
@@ -288,7 +289,7 @@ class SeatEndpoint:
     def _wait_for_turn(self) -> None:
         """Release the lock and wait until this seat has the turn or its work has ended."""
         if self._turn_changed is not None:
-            self._turn_changed.wait_for(lambda: self._seat.has_turn or self._has_ended())
+            self._turn_changed.wait_for(lambda: self._seat.can_act or self._has_ended())
 
     def _execute_once(
         self, call_id: str, tool_name: str, arguments_json: str, arguments: JsonObject
@@ -309,6 +310,8 @@ class SeatEndpoint:
     def _execute(self, tool_name: str, arguments: JsonObject) -> Reply | Refusal:
         try:
             return self._seat.call(tool_name, arguments)
+        except WorkEnded:
+            return _ENDED
         except SpecError as error:
             return self._abort(SpecRejected(error.field, error.reason))
         except InfraError as error:

@@ -91,6 +91,7 @@ class Scenario:
             }
             self.time_rules = _time_rules(declaration.get(TIME, {}))
             self._events: list[Mapping[str, Any]] = declaration.get("events", [])
+        self.sleep: Callable[[int, Callable[[], bool]], None] = self.advance_to
         self._given = state
         self._has_begun = False
         self._record: Callable[[WorldEvent], None] = lambda event: None
@@ -114,6 +115,11 @@ class Scenario:
         self._read: dict[str, int] = {}
         """Number of messages that each seat has read or that are not for it."""
         self._renew_time()
+
+    @property
+    def now_us(self) -> int:
+        """The virtual time since the start, microseconds."""
+        return self._now_us
 
     @property
     def now_ms(self) -> int:
@@ -149,11 +155,11 @@ class Scenario:
         """Begin the scenario: the events of its first moment occur."""
         self._record = record
         self._has_begun = True
-        self.pass_us(0)
+        self.advance_to(0, stop=lambda: False)
 
     def pass_us(self, duration_us: int) -> None:
-        """Advance the time; events that become due occur."""
-        self._advance_to(self._now_us + duration_us, stop=lambda: False)
+        """Let the current call take time; events that become due occur."""
+        self.sleep(self._now_us + duration_us, lambda: False)
 
     def tools_of(self, seat: str) -> tuple[ToolSpec, ...]:
         """Return the tools of all parts for a seat, under their names for agents."""
@@ -183,8 +189,8 @@ class Scenario:
         self._check_conditions()
         return result
 
-    def _advance_to(self, target_us: int, stop: Callable[[], bool]) -> None:
-        """Advance the time to a moment; every event until then occurs.
+    def advance_to(self, target_us: int, stop: Callable[[], bool]) -> None:
+        """Advance the time to a moment, at most to the end; every event until then occurs.
 
         Args:
             target_us: virtual time since the start, microseconds.
@@ -232,7 +238,7 @@ class Scenario:
             if target_us <= self._now_us:
                 return reject("invalid_value", f"until is not after {self._time['now']}.")
         if not self._unread(seat):
-            self._advance_to(target_us, stop=lambda: bool(self._unread(seat)))
+            self.sleep(target_us, lambda: bool(self._unread(seat)))
         return Value(self._look(seat))
 
     def _microseconds(self, moment: datetime) -> int:

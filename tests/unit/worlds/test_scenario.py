@@ -10,11 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fumehood.core.clock import Clock
+from fumehood.core.fault_plan import KeyedRandom
 from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.core.tools import ToolCall, Value
 from fumehood.core.trace import CallMade
 from fumehood.core.virtual_time import WorldEvent, latency_of
 from fumehood.harness_modes.native import Native
+from fumehood.layers.take_time import TakeTime
 from fumehood.worlds.scenario import Scenario
 from tests.conformance.worlds.declared_examples import tool
 from tests.parts.specs import episode_spec
@@ -233,6 +235,17 @@ def test_calls_take_the_time_of_their_tool_and_the_trace_states_it(clock: Clock)
     durations = [times[1] - 250, times[2] - times[1]]
     assert all(1000 <= duration <= 9000 for duration in durations)
     assert durations[0] != durations[1], "the same call is drawn anew"
+
+
+def test_tokens_of_a_model_take_time_with_the_next_call() -> None:
+    world, _ = scenario(token_us=1_500_000, latency={"*": {"fixed_ms": 250}})
+    layer = TakeTime(world, KeyedRandom(1))
+    layer.add_tokens(2)
+    layer.add_tokens(4)
+    layer.around(ToolCall("read", {}), world.call)
+    assert world.now_ms == 9250
+    layer.around(ToolCall("read", {}), world.call)
+    assert world.now_ms == 9500
 
 
 def test_a_price_is_charged_and_an_exhausted_budget_admits_no_further_call(clock: Clock) -> None:

@@ -12,7 +12,7 @@ from fumehood.benchmarks.native.faults import FaultRecord
 from fumehood.benchmarks.shared.records import StrictRecord
 from fumehood.core.errors import InputError
 from fumehood.core.ledger import BudgetKind
-from fumehood.turn_policies.registry import BY_WORLD, TURN_POLICIES
+from fumehood.turn_policies.registry import BY_TIME, BY_WORLD, TURN_POLICIES
 
 FORMAT = "fumehood.task/1"
 """The number increases when records of the previous format would be read differently."""
@@ -78,7 +78,8 @@ class ConversationRecord(StrictRecord):
     """Selects the turn policy."""
 
     rule: str
-    """Name of a built-in or installed turn policy; ``world`` if the world decides."""
+    """Name of a built-in or installed turn policy; ``world`` if the world decides, ``time`` for
+    seats that act at the same time in a scenario."""
     settings: dict[str, Any] = Field(default_factory=dict)
     """Settings of the turn policy."""
 
@@ -86,7 +87,7 @@ class ConversationRecord(StrictRecord):
     @classmethod
     def _is_known(cls, rule: str) -> str:
         try:
-            if rule != BY_WORLD:
+            if rule not in (BY_WORLD, BY_TIME):
                 TURN_POLICIES.load(rule)
         except InputError as error:
             raise ValueError(str(error)) from None

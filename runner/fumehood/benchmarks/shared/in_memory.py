@@ -7,7 +7,10 @@ and events as any episode.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import Condition
 
 from fumehood.core.clock import StoppedClock
 from fumehood.core.episode import Episode, Seat
@@ -17,6 +20,7 @@ from fumehood.core.evidence import Evidence, read_evidence
 from fumehood.core.json_values import Json
 from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.core.outcome import GaveUp
+from fumehood.core.shared_time import SharedTime, WorkEnded
 from fumehood.core.task import Task
 from fumehood.harness_modes.registry import HARNESS_MODES
 from fumehood.worlds.registry import toolset_of
@@ -68,11 +72,17 @@ def play_in_memory(
         if known_tools_only:
             _check_tool(move, number, episode)
         moves_left[_seat_of(move, number, first, moves_left)].append((number, move))
-    for seat in _next_seats(episode):
-        number, move = (
-            moves_left[seat.name].popleft() if moves_left[seat.name] else (-1, {"submit": ""})
-        )
+
+    def act(seat: Seat) -> None:
+        left = moves_left[seat.name]
+        number, move = left.popleft() if left else (-1, {"submit": ""})
         _make(move, number, seat)
+
+    if isinstance(episode.conversation, SharedTime):
+        _play_together(episode, act)
+    else:
+        for seat in _next_seats(episode):
+            act(seat)
     episode.close()
     return read_evidence(event.to_json() for event in recorder.events)
 
@@ -97,6 +107,31 @@ def _next_seats(episode: Episode) -> Iterator[Seat]:
     """Yield the seat of the next move until all work has ended."""
     while not episode.ended:
         yield next(seat for seat in episode.seats if seat.end is None and seat.has_turn)
+
+
+def _play_together(episode: Episode, act: Callable[[Seat], None]) -> None:
+    """Let each seat act in a thread, because a call returns only after its virtual time."""
+    changed = Condition()
+    conversation = episode.conversation
+    assert conversation is not None
+    conversation.on_change, conversation.wait_for = changed.notify_all, changed.wait_for
+
+    def work(seat: Seat) -> None:
+        with changed, suppress(WorkEnded):
+            while changed.wait_for(lambda: seat.can_act or conversation.is_over):
+                if conversation.is_over:
+                    return
+                try:
+                    act(seat)
+                except Exception:
+                    # The other seats would wait for this one.
+                    conversation.stop()
+                    raise
+
+    with ThreadPoolExecutor(len(episode.seats)) as threads:
+        for done in [threads.submit(work, seat) for seat in episode.seats]:
+            done.result()
+    conversation.on_change = lambda: None
 
 
 def _make(move: Move, number: int, seat: Seat) -> None:
