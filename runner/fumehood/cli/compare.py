@@ -13,6 +13,7 @@ from fumehood.cli.baselines import Solvability
 from fumehood.cli.output import PATH, print_json, print_tables, report_extra, say
 from fumehood.cli.progress import run_with_progress
 from fumehood.cli.reading import mark_of, read_run, unverified_option, verification_of
+from fumehood.cli.selection import task_options, with_selection
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.config import RunConfig, read_yaml, run_config
 from fumehood.orchestrator.experiment import Cell, Plan, is_experiment, run_plan
@@ -59,6 +60,7 @@ DIMENSION_NAMES = ("agent", "scaffold", "budget", "faults", "model", "data-mode"
 @click.option(
     "--faults", metavar="FILE", help="As in `run`; with --by faults, only of the second run."
 )
+@task_options
 @click.option("--trials", "-n", type=int, help="Episodes per agent and task.")
 @click.option("--seed", type=int, help="Seed of all runs.")
 @click.option("--engine", help="As in `run`.")
@@ -113,10 +115,18 @@ def compare(
     )
     chosen = DIMENSIONS.load(dimension)()
     if all(_split(text)[2] for text in targets):
+        set_names = [name for name, value in flags.items() if value not in (None, ())]
+        if set_names or config or out:
+            names = [*set_names, *(["config"] if config else []), *(["out"] if out else [])]
+            raise InputError(
+                f"--{names[0].replace('_', '-')} has no effect: finished runs are compared; name a "
+                "suite to run it first"
+            )
         sides = _read(targets, unverified=unverified)
     else:
         settings = {**(read_yaml(config) if config else {})}
         settings |= {name: value for name, value in flags.items() if value is not None}
+        settings = with_selection(settings)
         folder = out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
         sides = _run_arms(chosen, targets, settings, options, folder, quiet=as_json)
     result = chosen.compare(sides, options)

@@ -18,6 +18,7 @@ from fumehood.cli.experiment import experiment
 from fumehood.cli.output import PATH, print_text
 from fumehood.cli.progress import RunProgress
 from fumehood.cli.run_summary import finish
+from fumehood.cli.selection import task_options, with_selection
 from fumehood.core.errors import InputError
 from fumehood.engines.registry import ENGINES
 from fumehood.orchestrator.config import CONCURRENCY_MAX, RunConfig, read_yaml, run_config
@@ -73,6 +74,7 @@ def _setting(name: str) -> str:
     help=f"{_setting('agents')} Repeatable.",
     shell_complete=values(lambda: sorted((*BUILTIN, *WITH_MODEL))),
 )
+@task_options
 @click.option("--trials", "-n", type=int, default=_DEFAULTS["trials"], help=_setting("trials"))
 @click.option("--seed", type=int, default=_DEFAULTS["seed"], help=_setting("seed"))
 @click.option(
@@ -119,13 +121,13 @@ def run(ctx: click.Context, /, out: Path | None, as_json: bool, **flags: Any) ->
 
     SUITE is a benchmark, such as `sample`, or a file or folder of tasks; `fumehood list` lists the
     benchmarks. Each episode runs in a separate box. A flag overrides the environment variable
-    FUMEHOOD_NAME, which overrides --config. Settings without a flag, such as a limit of the number
-    of tasks, are in --config.
+    FUMEHOOD_NAME, which overrides --config. Settings without a flag are in --config.
 
     \b
     Examples:
       fumehood run sample -a policy_aware -a schema_repair
       fumehood run sample -a my_agent:Agent --trials 5 -j 4
+      fumehood run sample -a policy_aware --tag difficulty=easy --limit 3
       fumehood run sample -a ./my-agent-in-any-language
 
     Exit status 2 also if an agent crashed, timed out, printed too much or sent invalid messages.
@@ -134,7 +136,7 @@ def run(ctx: click.Context, /, out: Path | None, as_json: bool, **flags: Any) ->
     settings = {**flags, "agents": flags["agent"], **(ctx.obj or {})}
     settings.pop("agent")
     settings["seats"] = {**settings.get("seats", {}), **_seats(settings.pop("seat"))}
-    settings = _with_grants(settings)
+    settings = with_selection(_with_grants(settings))
     if not settings["suite"]:
         print_text(ctx.get_help())
         raise InputError("name a suite, for example: fumehood run sample --agent policy_aware")

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -19,6 +20,7 @@ from fumehood.benchmarks.shared.reading import YAML_SUFFIXES, Mistakes
 from fumehood.cli.baselines import describe, noop_of, oracle_of
 from fumehood.cli.output import PATH, print_json, print_tables, say
 from fumehood.cli.progress import task_progress
+from fumehood.cli.selection import only_selected, task_options
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import Json, JsonObject, as_object
 from fumehood.core.task import Suite
@@ -128,8 +130,9 @@ def init(file: Path, as_json: bool) -> None:
 
 @suite.command()
 @click.argument("argument", metavar="SUITE")
+@task_options
 @as_json_option
-def validate(argument: str, as_json: bool) -> None:
+def validate(argument: str, as_json: bool, **options: Any) -> None:
     """Validate every task, and run its oracle and a no-op agent.
 
     The no-op agent must fail. Each mistake is one line, with its file and line or its task.
@@ -141,7 +144,7 @@ def validate(argument: str, as_json: bool) -> None:
       fumehood suite validate tasks.jsonl
     """
     try:
-        loaded = load_suite(argument)
+        loaded = only_selected(load_suite(argument), options)
         with task_progress("playing the oracles", len(loaded.cases), quiet=as_json) as on_task:
             proven, undecided = _prove(loaded, on_task)
     except InputError as error:
@@ -170,8 +173,9 @@ def validate(argument: str, as_json: bool) -> None:
 
 @suite.command()
 @click.argument("argument", metavar="SUITE")
+@task_options
 @as_json_option
-def info(argument: str, as_json: bool) -> None:
+def info(argument: str, as_json: bool, **options: Any) -> None:
     """Describe a suite and score its no-op and oracle baselines.
 
     Prints tasks, licence, scoring rules, worlds and faults. Both baselines run on every task, in
@@ -180,8 +184,9 @@ def info(argument: str, as_json: bool) -> None:
     \b
     Example:
       fumehood suite info sample
+      fumehood suite info sample --tag difficulty=easy
     """
-    loaded = load_suite(argument)
+    loaded = only_selected(load_suite(argument), options)
     described: JsonObject = {**_info(loaded), **_made_from(argument)}
     total = 2 * len(loaded.cases)
     with task_progress("playing the baselines", total, quiet=as_json) as on_task:

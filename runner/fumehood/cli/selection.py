@@ -1,0 +1,82 @@
+"""Options that select tasks, of every command that names a suite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import click
+
+from fumehood.core.errors import InputError
+from fumehood.core.task import Suite
+from fumehood.orchestrator.config import run_config
+from fumehood.orchestrator.task_changes import selected
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_OPTIONS = (
+    click.option("--limit", type=int, metavar="N", help="Only the first N selected tasks."),
+    click.option("--sample", type=int, metavar="N", help="Only N selected tasks, drawn at random."),
+    click.option("--sample-seed", type=int, help="Seed of --sample.  [default: 0]"),
+    click.option(
+        "--task", multiple=True, metavar="GLOB", help="Only tasks with such an ID. Repeatable."
+    ),
+    click.option(
+        "--tag",
+        multiple=True,
+        metavar="KEY=GLOB",
+        help="Only tasks with such a tag, as difficulty=easy. Repeatable; all must match.",
+    ),
+)
+
+
+def task_options(command: _Command) -> _Command:
+    """Add the options to a command; :func:`with_selection` reads them."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def with_selection(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings in which the options have become the setting ``tasks``.
+
+    An option replaces the same part of ``tasks``, and ``limit`` and ``sample`` replace each other.
+
+    Raises:
+        InputError: an option cannot take effect, or a tag has no value.
+    """
+    others = dict(settings)
+    limit, sample = others.pop("limit", None), others.pop("sample", None)
+    seed, names = others.pop("sample_seed", None), others.pop("task", ())
+    tags = _tags(others.pop("tag", ()))
+    own = dict(others.get("tasks") or {})
+    if limit is not None and sample is not None:
+        raise InputError("--limit and --sample exclude each other: remove one")
+    if limit is not None:
+        own = {**own, "limit": limit, "sample": None}
+    if sample is not None:
+        own = {**own, "sample": sample, "limit": None}
+    if seed is not None:
+        if own.get("sample") is None:
+            raise InputError("--sample-seed needs --sample")
+        own["sample_seed"] = seed
+    own |= {"names": names} if names else {}
+    own |= {"tags": tags} if tags else {}
+    return {**others, "tasks": own} if own else others
+
+
+def only_selected(suite: Suite, options: Mapping[str, Any]) -> Suite:
+    """Return the suite with the tasks that the options select.
+
+    Raises:
+        InputError: an option is invalid, or selects no task.
+    """
+    config = run_config({"suite": suite.name, "agents": ("any",), **with_selection(options)})
+    return selected(suite, config.tasks)
+
+
+def _tags(texts: tuple[str, ...]) -> dict[str, str]:
+    for text in texts:
+        if not text.partition("=")[1]:
+            raise InputError(f"--tag {text}: use KEY=GLOB, such as difficulty=easy")
+    return {key: pattern for key, _, pattern in (text.partition("=") for text in texts)}
