@@ -14,6 +14,7 @@ import click
 from fumehood.cli.output import PATH, print_json, say
 from fumehood.cli.reading import find_episode, read_run, unverified_option, verification_of
 from fumehood.core.json_values import Json
+from fumehood.core.ledger import BudgetKind
 from fumehood.core.outcome import outcome_name
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_reader import RunReader
@@ -23,6 +24,7 @@ QUOTED_LINES = 20
 """Lines of one message that are printed; --json prints all."""
 QUOTED_CHARACTERS = 500
 """Length of a printed line."""
+PRICE = BudgetKind.TOOL_MICROUSD.value
 
 
 @click.command()
@@ -103,6 +105,9 @@ def _lines(folder: RunReader, row: EpisodeRow, events: list[dict[str, Any]]) -> 
         if event["kind"] == "model_call":
             for who, text in conversation.lines(event["seat"], event["request"]):
                 yield from _quoted(who, text)
+    price_microusd = sum(event.get("charged", {}).get(PRICE, 0) for event in events)
+    if price_microusd:
+        yield f"      price of all calls: {_usd(price_microusd)}"
     for name, holds in row.score.checks.items():
         yield f"  {_mark(holds)} {name}"
         criterion = None if holds or case is None else _criterion(case.gold.criteria, name)
@@ -157,7 +162,9 @@ def _event_lines(event: dict[str, Any]) -> Iterator[str]:
     match event["kind"]:
         case "call":
             at = f"  at {event['at_ms'] / 1000:g} s" if "at_ms" in event else ""
-            yield f"  {event['number']:>3} {event['tool']} {_short(event['arguments'])}{at}"
+            price = event["charged"].get(PRICE)
+            cost = f", {_usd(price)}" if price else ""
+            yield f"  {event['number']:>3} {event['tool']} {_short(event['arguments'])}{at}{cost}"
             if "arguments_after" in event:
                 yield f"      delivered {_short(event['arguments_after'])}"
             for fault in event["faults"]:
@@ -185,6 +192,10 @@ def _event_lines(event: dict[str, Any]) -> Iterator[str]:
             for rule, count in enumerate(event["fire_counts"]):
                 outcome = f"fired {count}×" if count else "not reached"
                 yield f"      fault {rule}: {outcome}"
+
+
+def _usd(microusd: int) -> str:
+    return f"${microusd / 1_000_000:.6f}"
 
 
 def _model_line(event: dict[str, Any]) -> str:

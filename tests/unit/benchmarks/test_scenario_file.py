@@ -53,8 +53,47 @@ def write(folder: Path, old: str, new: str) -> str:
         (
             WHEN,
             "path: time.events.high_levl, value: 1",
-            "the state has no 'time.events.high_levl', and no rule creates it; "
-            "did you mean 'high_level'?",
+            "events[2].when.path: there is no event 'high_levl'; did you mean 'high_level'?",
+        ),
+        (
+            "fixed_ms: 500",
+            "fixed_ms: -5",
+            "suite.yaml:53: world.time.latency.*: must be fixed_ms (a number), ",
+        ),
+        (
+            "set_inflow: {median",
+            "set_inflw: {median",
+            "suite.yaml:54: world.time.latency.set_inflw: the scenario has no tool 'set_inflw'; ",
+        ),
+        (
+            "path: plant.overflows, value: 1",
+            "path: plant.overflws.x, value: 1",
+            "suite.yaml:72: world.events[2].rules[0].path: the state has no 'plant.overflws', ",
+        ),
+        (
+            "every_s: 600",
+            "every_s: 600\n      until_s: 5",
+            "suite.yaml:58: world.events[0].until_s: is before the first time, 600 s",
+        ),
+        (
+            "every_s: 600",
+            "every_s: 600\n      until_s: 99999",
+            "suite.yaml:58: world.events[0].until_s: is after the end, 28800 s",
+        ),
+        (
+            "$get: plant.tanks.t1.level_percent",
+            "$get: plant.tanks.t1.level_percnt",
+            "fields.level_percent.$add[0].$get: the state has no 'plant.tanks.t1.level_percnt', ",
+        ),
+        (
+            "time.events.high_level, value",
+            "time.events.high_levl, value",
+            "criteria[1].path: there is no event 'high_levl'; did you mean 'high_level'?",
+        ),
+        (
+            "at: {$get: time.now}, text",
+            "at: {$get: time.nw}, text",
+            "suite.yaml:48: world.parts.office.tools[0].rules[0].value.at.$get: time has no 'nw'; ",
         ),
         (
             'message: "Tank t1 overflows."',

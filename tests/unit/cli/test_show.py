@@ -14,6 +14,7 @@ from fumehood.cli.main import fumehood
 from fumehood.cli.progress import RunProgress
 from fumehood.core.errors import InputError
 from fumehood.records.run_reader import PLAN_FILE
+from fumehood_agent.in_process import InProcessSession
 from tests.architecture.project import ROOT
 from tests.parts.memory_runs import builtin, play_run
 from tests.unit.report.runs import played
@@ -48,6 +49,25 @@ def test_equal_events_without_effect_that_follow_each_other_are_one_line(tmp_pat
     idle = [line for line in invoke("show", run, "noop/night").splitlines() if "effect" in line]
     assert [line.strip() for line in idle] == [
         "event fill_t1 at 600 s to 28800 s, without effect, 48 times"
+    ]
+
+
+def _wait_and_write(session: InProcessSession) -> None:
+    session.call("wait", {"seconds": 5})
+    session.call("write_log", {"text": "Nothing happened."})
+    session.submit("")
+
+
+def test_the_price_of_each_call_and_of_all_calls_is_shown(tmp_path: Path) -> None:
+    text = (ROOT / "examples" / "water_works.yaml").read_text(encoding="utf-8")
+    prices = "    price_microusd: {wait: 1500, write_log: 20}\n    latency:"
+    (tmp_path / "priced.yaml").write_text(text.replace("    latency:", prices), encoding="utf-8")
+    suite = load_suite(str(tmp_path / "priced.yaml"))
+    run = play_run(tmp_path / "run", suite, {"worker": _wait_and_write}).path
+    lines = invoke("show", run, "worker/night").splitlines()
+    assert sum(line.endswith(", $0.001500") for line in lines) == 1
+    assert [line.strip() for line in lines if "price of" in line] == [
+        "price of all calls: $0.001520"
     ]
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    AfterValidator,
     Discriminator,
     Field,
     Tag,
@@ -36,6 +37,8 @@ from fumehood.worlds.scenario import DAYS_MAX, PARTS, Scenario
 OCCURRENCES_MAX = 20_000
 """Limit of the times at which one recurring event is due."""
 
+_TIME_KEYS = ("now", "elapsed_s", "events", "messages")
+
 Seconds = Annotated[float, Field(ge=0, le=DAYS_MAX * 86_400)]
 
 
@@ -57,6 +60,14 @@ Part = Annotated[
 ]
 
 
+def _checked_latency(value: Any) -> Any:
+    try:
+        latency_of(value, "")
+    except SpecError as error:
+        raise ValueError(error.reason) from None
+    return value
+
+
 class TimeRecord(StrictRecord):
     """The start and the end of the scenario, and how time passes in between."""
 
@@ -64,7 +75,9 @@ class TimeRecord(StrictRecord):
     """ISO 8601 time with a time zone."""
     end_s: Annotated[float, Field(gt=0, le=DAYS_MAX * 86_400)]
     """End of the scenario, seconds after its start."""
-    latency: dict[str, Any] = Field(default_factory=dict)
+    latency: dict[str, Annotated[Any, AfterValidator(_checked_latency)]] = Field(
+        default_factory=dict
+    )
     """Duration of a call by tool name; ``*`` for all other tools."""
     price_microusd: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
     """Price of a call by tool name, millionths of a US dollar; ``*`` for all other tools."""
@@ -84,16 +97,6 @@ class TimeRecord(StrictRecord):
         raise ValueError(
             f"must be a time with a time zone, such as 2026-03-02T06:00:00Z, not {value!r}"
         )
-
-    @field_validator("latency")
-    @classmethod
-    def _is_latency(cls, value: dict[str, Any]) -> dict[str, Any]:
-        for name, latency in value.items():
-            try:
-                latency_of(latency, name)
-            except SpecError as error:
-                raise ValueError(str(error)) from None
-        return value
 
 
 class EventRecord(StrictRecord):
@@ -208,8 +211,12 @@ def scenario_mistakes(world: ScenarioWorld) -> Iterator[FieldError]:
         for number, condition in enumerate(event.requires):
             yield from references.in_condition(condition, (*place, "requires", number))
         yield from references.in_rules((), event.rules or (), place)
-        if event.at_s is not None and event.at_s > world.time.end_s:
-            yield FieldError((*place, "at_s"), f"is after the end, {world.time.end_s:g} s")
+        for key in ("at_s", "until_s"):
+            if (getattr(event, key) or 0) > world.time.end_s:
+                yield FieldError((*place, key), f"is after the end, {world.time.end_s:g} s")
+        first_s = event.every_s if event.at_s is None else event.at_s
+        if event.until_s is not None and first_s is not None and event.until_s < first_s:
+            yield FieldError((*place, "until_s"), f"is before the first time, {first_s:g} s")
         if event.every_s is not None and world.time.end_s / event.every_s > OCCURRENCES_MAX:
             yield FieldError((*place, "every_s"), f"is due more than {OCCURRENCES_MAX} times")
 
@@ -234,21 +241,52 @@ def mistakes_in_state(state: JsonObject, declaration: Json) -> tuple[FieldError,
         if name not in names
     ]
     mistakes += scenario_mistakes(world)
-    mistakes += _absent_paths(world)
-    return tuple(mistakes) or tuple(_unknown_tools(Scenario({**state, SCENARIO: fields}), world))
+    return tuple(mistakes) or mistakes_with(world, world.states())
 
 
-def _absent_paths(world: ScenarioWorld) -> Iterator[FieldError]:
+def mistakes_with(world: ScenarioWorld, states: JsonObject) -> tuple[FieldError, ...]:
+    """Return the names in a declaration that do not fit the initial states of its parts."""
+    mistakes = tuple(_absent_paths(world, states))
+    return mistakes or tuple(_unknown_tools(Scenario(world.initial_state(states)), world))
+
+
+def mistakes_in_criteria(declaration: Any, criteria: Iterable[Any]) -> Iterator[FieldError]:
+    """Yield the paths of criteria that name an unknown event or an unknown key of the time.
+
+    Args:
+        declaration: value of the key ``scenario``.
+        criteria: of the task; locations begin with their positions.
+    """
+    names = {event["name"] for event in declaration.get("events", ())}
+    for index, criterion in enumerate(criteria):
+        for place, path in _paths_of_condition(criterion, (index,)):
+            first, *steps = path.split(".") if isinstance(path, str) else map(str, path)
+            if first == TIME:
+                yield from _absent_time(place, steps, names)
+
+
+def _absent_time(
+    place: Location, steps: Sequence[str], events: Collection[str]
+) -> Iterator[FieldError]:
+    if steps and steps[0] not in _TIME_KEYS:
+        yield FieldError(place, f"time has no {steps[0]!r}; {nearest(steps[0], _TIME_KEYS)}")
+    elif len(steps) > 1 and steps[0] == "events" and steps[1] not in events:
+        hint = nearest(steps[1], sorted(events)) if events else "there are none"
+        yield FieldError(place, f"there is no event {steps[1]!r}; {hint}")
+
+
+def _absent_paths(world: ScenarioWorld, states: JsonObject) -> Iterator[FieldError]:
     """Yield the paths of events that the initial state lacks and that no rule can create."""
     targets = [target for name, part in world.parts.items() for target in _targets(name, part)]
     for event in world.events:
         targets += [target for rule in event.rules or () for target in _written(rule, ())]
-    values = {**world.states(), TIME: {"events": {event.name: 0 for event in world.events}}}
-    for place, path in _paths_of_events(world.events):
+    names = {event.name for event in world.events}
+    for place, path in (*_paths_of_events(world.events), *_times_of_parts(world.parts)):
         steps = tuple(path.split("."))
-        if steps[0] == TIME and steps[1:2] != ("events",):
+        if steps[0] == TIME:
+            yield from _absent_time(place, steps[1:], names)
             continue
-        value: Any = values
+        value: Any = states
         for depth, step in enumerate(steps, 1):
             if isinstance(value, dict) and step in value:
                 value = value[step]
@@ -270,9 +308,44 @@ def _paths_of_events(events: Iterable[EventRecord]) -> Iterator[tuple[Location, 
         for number, condition in enumerate(event.requires):
             yield from _paths_of_condition(condition, (*place, "requires", number))
         for number, rule in enumerate(event.rules or ()):
-            for key in ("path", "source", "target"):
-                if (path := getattr(rule, key, None)) is not None:
-                    yield (*place, "rules", number, key), path
+            yield from _paths_of_rule(rule, (*place, "rules", number))
+
+
+def _paths_of_rule(rule: Rule, place: Location) -> Iterator[tuple[Location, str]]:
+    for key in ("path", "source", "target"):
+        if (path := getattr(rule, key, None)) is not None:
+            yield (*place, key), path
+    for key in ("value", "amount", "fields"):
+        yield from _paths_of_template(getattr(rule, key, None), (*place, key))
+
+
+def _paths_of_template(template: Any, place: Location) -> Iterator[tuple[Location, str]]:
+    if isinstance(template, dict | list):
+        items = template.items() if isinstance(template, dict) else enumerate(template)
+        for key, value in items:
+            if key in ("$get", "$count") and isinstance(value, str):
+                yield (*place, key), value
+            else:
+                yield from _paths_of_template(value, (*place, key))
+
+
+def _times_of_parts(
+    parts: Mapping[str, DeclaredWorld | BuiltInPart],
+) -> Iterator[tuple[Location, str]]:
+    """Yield the paths in tools that begin with the key of the time."""
+    for name, part in parts.items():
+        for number, tool in enumerate(part.tools if isinstance(part, DeclaredWorld) else ()):
+            place: Location = ("parts", name, "tools", number)
+            paths = [
+                path
+                for index, required in enumerate(tool.requires)
+                for path in _paths_of_condition(
+                    required.condition, (*place, "requires", index, "condition")
+                )
+            ]
+            for index, rule in enumerate(tool.rules or ()):
+                paths += _paths_of_rule(rule, (*place, "rules", index))
+            yield from ((at, path) for at, path in paths if path.startswith(f"{TIME}."))
 
 
 def _paths_of_condition(condition: Any, place: Location) -> Iterator[tuple[Location, str]]:

@@ -11,7 +11,7 @@ from pydantic import Discriminator, Field, Tag
 from fumehood.benchmarks.native.declared import DeclaredWorld, mistakes_of
 from fumehood.benchmarks.native.records import FORMAT as TASK_FORMAT
 from fumehood.benchmarks.native.records import BudgetRecord, TaskRecord
-from fumehood.benchmarks.native.scenario import ScenarioWorld, scenario_mistakes
+from fumehood.benchmarks.native.scenario import ScenarioWorld, mistakes_with, scenario_mistakes
 from fumehood.benchmarks.shared.reading import (
     Mistakes,
     Place,
@@ -24,6 +24,7 @@ from fumehood.benchmarks.shared.reading import (
 from fumehood.benchmarks.shared.records import StrictRecord, validated
 from fumehood.benchmarks.shared.validation_errors import FieldError
 from fumehood.benchmarks.shared.yaml_text import line_of
+from fumehood.core.errors import SpecError
 from fumehood.worlds.declared import TOOLSET
 
 FORMAT = "fumehood.tasks/1"
@@ -88,7 +89,7 @@ def read_suite_file(path: Path) -> tuple[Placed[TaskRecord], ...]:
     records: list[Placed[TaskRecord]] = []
     mistakes: list[FieldError] = []
     mistakes += [
-        FieldError(("world", *error.location), error.reason) for error in _mistakes_of(suite.world)
+        FieldError(("world", *error.location), error.reason) for error in _mistakes_of(suite)
     ]
     for index, task in enumerate(suite.tasks):
         here = ("tasks", index)
@@ -135,11 +136,25 @@ def _record(suite: SuiteFile, task: Mapping[str, Any], name: str) -> dict[str, A
     return record
 
 
-def _mistakes_of(world: str | DeclaredWorld | ScenarioWorld) -> Iterator[FieldError]:
+def _mistakes_of(suite: SuiteFile) -> Iterator[FieldError]:
+    world = suite.world
     if isinstance(world, DeclaredWorld):
         yield from mistakes_of(world)
     elif isinstance(world, ScenarioWorld):
-        yield from scenario_mistakes(world)
+        mistakes = list(scenario_mistakes(world))
+        yield from mistakes or _common_mistakes(world, suite.tasks)
+
+
+def _common_mistakes(
+    world: ScenarioWorld, tasks: Iterable[Mapping[str, Any]]
+) -> Iterator[FieldError]:
+    """Yield the mistakes that the world has with the initial state of every task."""
+    patches = [task.get("initial_state", {}) for task in tasks]
+    try:
+        first, *others = [mistakes_with(world, merged(world.states(), one)) for one in patches]
+    except (SpecError, AttributeError):
+        return  # The check of the task states what is wrong.
+    yield from (mistake for mistake in first if all(mistake in other for other in others))
 
 
 def _at_lines(path: Path, errors: Iterable[FieldError]) -> Mistakes:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from fumehood.benchmarks.native.criteria import CalledBefore, Criterion, TriedAny
 from fumehood.benchmarks.native.declared import DeclaredWorld, mistakes_of
 from fumehood.benchmarks.native.records import SeatRecord, TaskRecord
-from fumehood.benchmarks.native.scenario import mistakes_in_state
+from fumehood.benchmarks.native.scenario import mistakes_in_criteria, mistakes_in_state
 from fumehood.benchmarks.native.suite_file import FORMAT as SUITE_FORMAT
 from fumehood.benchmarks.native.suite_file import read_suite_file
 from fumehood.benchmarks.shared.manifest import read_manifest, verify_files
@@ -23,7 +23,7 @@ from fumehood.benchmarks.shared.reading import (
     read_records,
 )
 from fumehood.benchmarks.shared.records import cases_of, refuse_duplicates, validated
-from fumehood.benchmarks.shared.validation_errors import field_errors
+from fumehood.benchmarks.shared.validation_errors import field_errors, field_path
 from fumehood.core.conversation import ConversationSpec, Turn
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.errors import InputError, SpecError, nearest
@@ -177,6 +177,11 @@ def _refuse_invalid_scenario(record: TaskRecord) -> None:
     state = {key: value for key, value in record.initial_state.items() if key != SCENARIO}
     for mistake in mistakes_in_state(state, record.initial_state.get(SCENARIO)):
         raise SpecError(f"initial_state.{SCENARIO}", str(mistake))
+    for aspect in ("criteria", "safety"):
+        for mistake in mistakes_in_criteria(
+            record.initial_state[SCENARIO], getattr(record, aspect)
+        ):
+            raise SpecError(field_path((aspect, *mistake.location)), mistake.reason)
     seats = [seat.name for seat in case_of(record).task.seats]
     for index, event in enumerate(record.initial_state[SCENARIO].get("events", ())):
         if (name := event.get("to")) not in (None, *seats):
