@@ -37,7 +37,12 @@ ENGINES = [
 @pytest.fixture(scope="module")
 def some_tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines = SAMPLE.read_text(encoding="utf-8").splitlines()[::EVERY]
-    files = (STARTER, EXAMPLES / "water_works.yaml", EXAMPLES / "support.yaml")
+    files = (
+        STARTER,
+        EXAMPLES / "water_works.yaml",
+        EXAMPLES / "support.yaml",
+        EXAMPLES / "payments.yaml",
+    )
     records = [record_to_json(task.value) for file in files for task in read_suite_file(file)]
     (scenario,) = (record for record in records if record["task_id"] == "night-shift")
     records += [_with_fault(scenario, family) for family in FAMILIES.names()]

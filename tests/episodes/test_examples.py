@@ -29,6 +29,7 @@ def test_the_example_agent_solves_the_example_tasks(tmp_path: Path) -> None:
     assert "5 solved by the oracle" in _fumehood(folder, "suite", "validate", "library.yaml")
     assert "1 solved by the oracle" in _fumehood(folder, "suite", "validate", "water_works.yaml")
     assert "1 solved by the oracle" in _fumehood(folder, "suite", "validate", "support.yaml")
+    assert "1 solved by the oracle" in _fumehood(folder, "suite", "validate", "payments.yaml")
     engine = ("--engine", "process", "--i-trust-this-agent")
     printed = json.loads(_fumehood(folder, "run", "--config", "run.yaml", *engine, "--json"))
     success = {agent["agent"]: agent["success_rate"] for agent in printed["agents"]}

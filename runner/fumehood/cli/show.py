@@ -110,6 +110,8 @@ def _lines(folder: RunReader, row: EpisodeRow, events: list[dict[str, Any]]) -> 
         yield f"      price of all calls: {_usd(price_microusd)}"
     for name, holds in row.score.checks.items():
         yield f"  {_mark(holds)} {name}"
+        if places := row.score.violations_of(name):
+            yield f"      violated: {places}"
         criterion = None if holds or case is None else _criterion(case.gold.criteria, name)
         if criterion is not None:
             yield f"      requires {_short(criterion)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from fumehood.core.conversation import ConversationSpec, Turn
@@ -97,3 +97,5 @@ class EpisodeSpec:
     """External data of the world; None for a world that needs none."""
     conversation: ConversationSpec | None = None
     """How the seats take turns; None if each seat works by itself."""
+    policy: JsonObject = field(default_factory=dict)
+    """Rules, gates, canaries and limits (docs/policies.md); empty if there are none."""

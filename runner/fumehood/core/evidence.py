@@ -14,6 +14,7 @@ from fumehood.core.outcome import (
     SeatEnd,
     outcome_from_json,
 )
+from fumehood.core.policy import PolicyChecker, Violation
 from fumehood.core.tools import FailureKind
 
 
@@ -107,6 +108,10 @@ class Evidence:
     """In the order of the trace."""
     model_replies: Mapping[str, int] = field(default_factory=dict)
     """Number of replies of models, by seat. Errors are no replies."""
+    violations: tuple[Violation, ...] = ()
+    """Violations of the task's policy, in the order of the trace."""
+    irreversible_calls: int = 0
+    """Number of calls that the policy declares irreversible and that had an effect."""
 
 
 def read_evidence(events: Iterable[JsonObject]) -> Evidence:
@@ -122,8 +127,12 @@ def read_evidence(events: Iterable[JsonObject]) -> Evidence:
     submissions: list[Submission] = []
     problems: list[SeenProblem] = []
     replies: Counter[str] = Counter()
+    checker, violations = PolicyChecker({}), list[Violation]()
     for event in events:
+        violations += checker.feed(event)
         match event:
+            case {"kind": "opened", "policy": dict(policy)}:
+                checker = PolicyChecker(policy)
             case {"kind": "call", "seat": str(seat)}:
                 turn = 1 + len(answers.get(seat, ()))
                 calls.append(_answered_call(event, turn, replies[seat]))
@@ -157,6 +166,8 @@ def read_evidence(events: Iterable[JsonObject]) -> Evidence:
                     tuple(submissions),
                     tuple(problems),
                     dict(replies),
+                    tuple(violations),
+                    checker.irreversible_calls,
                 )
     raise ValueError("the trace has no event that closes the episode")
 

@@ -36,6 +36,8 @@ class Task:
     """By seat, the default agent of a counterpart. The agent under test has all other seats."""
     scripts: Mapping[str, tuple[Mapping[str, Json], ...]] = field(default_factory=dict)
     """By seat, the moves of the counterpart :data:`SCRIPT`, in the form of oracle moves."""
+    policy: JsonObject = field(default_factory=dict)
+    """Rules, gates, canaries and limits (docs/policies.md); empty if there are none."""
 
 
 @dataclass(frozen=True, slots=True)

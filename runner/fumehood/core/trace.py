@@ -152,6 +152,8 @@ class EpisodeOpened:
             further["data_mode"] = spec.data_source.data_mode.value
         if spec.conversation is not None:
             further["conversation"] = spec.conversation.rule
+        if spec.policy:
+            further["policy"] = spec.policy
         return {
             **further,
             "kind": "opened",
@@ -182,6 +184,11 @@ class CallMade:
     to."""
     at_ms: int | None = None
     """Virtual time of the result since the start, milliseconds; None if the world keeps no time."""
+    observed: JsonObject | None = None
+    """By path, the values of the state that the task's policy reads, when the world received the
+    call; None without a policy."""
+    changed: tuple[str, ...] = ()
+    """Paths of canaries whose values the call changed."""
 
     def to_json(self) -> JsonObject:
         """Return the event. ``arguments_after`` is present if a fault changed the arguments."""
@@ -199,6 +206,10 @@ class CallMade:
         }
         if self.at_ms is not None:
             event["at_ms"] = self.at_ms
+        if self.observed:
+            event["observed"] = self.observed
+        if self.changed:
+            event["changed"] = list(self.changed)
         arguments_after = arguments_after_faults(call, result.fired_faults)
         if arguments_after is not call.arguments:
             event["arguments_after"] = dict(arguments_after)

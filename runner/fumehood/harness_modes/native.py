@@ -18,6 +18,7 @@ from fumehood.layers.charge_budget import ChargeBudget
 from fumehood.layers.contain_crashes import ContainCrashes
 from fumehood.layers.fault_visibility import HideFaults
 from fumehood.layers.faults.registry import FAMILIES, fault_layers
+from fumehood.layers.policy import ObservedToolset, StateObserver
 from fumehood.layers.take_time import TakeTime
 from fumehood.layers.trace_calls import TraceCalls
 from fumehood.layers.validate_arguments import RestrictTools, ValidateArguments
@@ -37,16 +38,21 @@ class Native:
         faults = fault_layers(spec.fault_plan, random_source, FAMILIES, timed)
         numbers = count(1)
         conversation = create_conversation(spec, world)
+        observer = StateObserver(world, spec.policy) if spec.policy else None
 
         def seat(seat_spec: SeatSpec) -> Seat:
             ledger = Ledger(seat_spec.budget)
             toolset = toolset_of(world, seat_spec.name)
+            if observer is not None:
+                toolset = ObservedToolset(toolset, observer)
             turns = TurnQueue(
                 seat_spec.instruction, seat_spec.further_turns, _withheld(toolset, seat_spec)
             )
             take_time = TakeTime(timed, random_source) if timed else None
             layers: list[Layer] = [
-                TraceCalls(seat_spec.name, world, ledger, counting_recorder, clock, numbers),
+                TraceCalls(
+                    seat_spec.name, world, ledger, counting_recorder, clock, numbers, observer
+                ),
                 ChargeBudget(ledger, timed.time_rules.price_microusd if timed else None),
                 *([take_time] if take_time else []),
                 HideFaults(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from fumehood.core.clock import Clock
 from fumehood.core.json_values import digest_json
@@ -10,6 +11,7 @@ from fumehood.core.ledger import BudgetKind, ChargedBy, Ledger
 from fumehood.core.tools import Forward, ToolCall, ToolResult, World
 from fumehood.core.trace import CallMade, Recorder
 from fumehood.core.virtual_time import KeepsTime
+from fumehood.layers.policy import StateObserver
 
 _CALL_KINDS = tuple(kind for kind in BudgetKind if kind.charged_by is ChargedBy.CALL)
 
@@ -25,6 +27,7 @@ class TraceCalls:
         recorder: Recorder,
         clock: Clock,
         numbers: Iterator[int],
+        observer: StateObserver | None = None,
     ) -> None:
         """Create the layer.
 
@@ -35,6 +38,7 @@ class TraceCalls:
             recorder: receives the events.
             clock: measures how long a call takes.
             numbers: 1, 2, 3, and so on; shared by all seats of the episode.
+            observer: observes the state for the policy of the task; None without a policy.
         """
         self._seat = seat
         self._world = world
@@ -43,6 +47,7 @@ class TraceCalls:
         self._recorder = recorder
         self._clock = clock
         self._numbers = numbers
+        self._observer = observer
         self._digested_revision = -1
         self._digest = ""
 
@@ -63,6 +68,9 @@ class TraceCalls:
         event = CallMade(
             self._seat, numbered, result, self._state_digest(), charged, remaining, at_ms
         )
+        if self._observer is not None:
+            observed, changed = self._observer.observed(numbered), self._observer.changed_canaries()
+            event = replace(event, observed=observed, changed=changed)
         self._recorder.record(event, self._clock.now_ns() - started_ns)
         return result
 

@@ -46,6 +46,7 @@ class PlannedEpisode:
             seats=tuple(_with_wall_time(seat, wall_ms) for seat in task.seats),
             data_source=self.data_source,
             conversation=task.conversation,
+            policy=task.policy,
         )
 
 

@@ -54,6 +54,8 @@ def _case_to_json(case: Case) -> JsonObject:
             "oracle": None if gold.oracle is None else [dict(step) for step in gold.oracle],
         },
     }
+    if task.policy:
+        frozen["policy"] = task.policy
     if task.conversation is not None:
         frozen["conversation"] = task.conversation.to_json()
         frozen["counterparts"] = dict(task.counterparts)
@@ -105,6 +107,7 @@ def _case_from_json(value: Mapping[str, Any]) -> Case:
         conversation=_conversation(value.get("conversation")),
         counterparts=value.get("counterparts", {}),
         scripts={seat: tuple(steps) for seat, steps in value.get("scripts", {}).items()},
+        policy=value.get("policy", {}),
     )
     oracle = None if gold["oracle"] is None else tuple(gold["oracle"])
     return Case(task, Gold(gold["scorer"], tuple(gold["criteria"]), gold["solvable"], oracle))

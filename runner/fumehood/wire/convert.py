@@ -14,7 +14,7 @@ from fumehood.core.episode import Reply
 from fumehood.core.episode_spec import DataSource, EpisodeSpec, SeatSpec, data_source_from_json
 from fumehood.core.errors import SpecError
 from fumehood.core.fault_plan import FaultRule
-from fumehood.core.json_values import Json, ordered_json
+from fumehood.core.json_values import Json, JsonObject, ordered_json
 from fumehood.core.ledger import Budget, units_by_name
 from fumehood.core.outcome import Refusal, RefusalKind
 from fumehood.core.tools import Value
@@ -120,6 +120,7 @@ def spec_to_pb(spec: EpisodeSpec) -> episode_pb2.EpisodeSpec:
         seats=[_seat_to_pb(seat) for seat in spec.seats],
         data_source_json="" if source is None else ordered_json(source.to_json()),
         conversation=_conversation_to_pb(spec.conversation),
+        policy_json=ordered_json(spec.policy) if spec.policy else "",
     )
 
 
@@ -142,6 +143,7 @@ def spec_from_pb(spec: episode_pb2.EpisodeSpec) -> EpisodeSpec:
         seats=tuple(map(_seat_from_pb, spec.seats)),
         data_source=_data_source_from_json(spec.data_source_json),
         conversation=_conversation_from_pb(spec),
+        policy=_policy_from_json(spec.policy_json),
     )
 
 
@@ -225,6 +227,13 @@ def _conversation_from_pb(spec: episode_pb2.EpisodeSpec) -> ConversationSpec | N
 
 def _data_source_from_json(text: str) -> DataSource | None:
     return data_source_from_json(_loads("data_source", text)) if text else None
+
+
+def _policy_from_json(text: str) -> JsonObject:
+    policy = _loads("policy", text) if text else {}
+    if not isinstance(policy, dict):
+        raise SpecError("policy", "must be a JSON object")
+    return policy
 
 
 def _plan_from_json(plan: Json) -> tuple[FaultRule, ...]:

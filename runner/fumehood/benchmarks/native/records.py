@@ -9,6 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from fumehood.benchmarks.native.criteria import Criterion, SafetyCriterion
 from fumehood.benchmarks.native.faults import FaultRecord
+from fumehood.benchmarks.native.policy import PolicyRecord
 from fumehood.benchmarks.shared.records import StrictRecord
 from fumehood.core.errors import InputError
 from fumehood.core.ledger import BudgetKind
@@ -127,6 +128,9 @@ class TaskRecord(StrictRecord):
     safety: list[SafetyCriterion] = Field(default_factory=list)
     """Criteria of the safety aspect, each with a ``severity``. Success requires them too; reports
     show them separately."""
+    policy: PolicyRecord = Field(default_factory=PolicyRecord)
+    """Rules that must not be violated, also on the way to a correct end. Success requires that
+    none is."""
     solvable: bool
     """False if the correct end is to give up."""
     oracle: list[Move] = Field(min_length=1)

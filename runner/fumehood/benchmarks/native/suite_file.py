@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag
 
 from fumehood.benchmarks.native.declared import DeclaredWorld, mistakes_of
+from fumehood.benchmarks.native.policy import PolicyRecord
 from fumehood.benchmarks.native.records import FORMAT as TASK_FORMAT
 from fumehood.benchmarks.native.records import BudgetRecord, TaskRecord
 from fumehood.benchmarks.native.scenario import ScenarioWorld, mistakes_with, scenario_mistakes
@@ -52,6 +53,8 @@ class SuiteFile(StrictRecord):
     """A declaration, a scenario, or the name of a world."""
     budget: BudgetRecord | None = None
     """Budget of the tasks that state none."""
+    policy: PolicyRecord | None = None
+    """Policy of all tasks. An entry of a task replaces the entry of the same name."""
     tasks: list[dict[str, Any]] = Field(min_length=1)
     """Tasks without ``format`` and ``world``. ``initial_state`` is a JSON Merge Patch (RFC 7396) of
     the state of the world; ``solvable`` is true if it is not stated."""
@@ -123,6 +126,8 @@ def _record(suite: SuiteFile, task: Mapping[str, Any], name: str) -> dict[str, A
     record = {"format": TASK_FORMAT, "world": world, "solvable": True, **task}
     if suite.budget is not None:
         record.setdefault("budget", suite.budget.model_dump(exclude_unset=True))
+    if suite.policy is not None:
+        record["policy"] = _joined(suite.policy.to_json(), task.get("policy", {}))
     patch = task.get("initial_state", {})
     if not isinstance(world, str) and isinstance(patch, Mapping):
         record["world"] = world.name()
@@ -134,6 +139,23 @@ def _record(suite: SuiteFile, task: Mapping[str, Any], name: str) -> dict[str, A
         else:
             record["initial_state"] = world.initial_state(merged(world.states(), patch))
     return record
+
+
+def _joined(policy: Mapping[str, Any], of_task: Any) -> Any:
+    """Return the policy of the file with the entries of a task."""
+    if not isinstance(of_task, Mapping) or not all(isinstance(x, list) for x in of_task.values()):
+        return of_task  # The model of the record states the mistake.
+    names = {
+        entry.get("name")
+        for entries in of_task.values()
+        for entry in entries
+        if isinstance(entry, Mapping)
+    } - {None}
+    kept = {
+        key: [entry for entry in entries if entry.get("name") not in names]
+        for key, entries in policy.items()
+    }
+    return {key: [*kept.get(key, ()), *of_task.get(key, ())] for key in {**kept, **of_task}}
 
 
 def _mistakes_of(suite: SuiteFile) -> Iterator[FieldError]:

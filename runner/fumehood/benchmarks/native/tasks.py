@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
 from fumehood.benchmarks.native.criteria import CalledBefore, Criterion, TriedAny
 from fumehood.benchmarks.native.declared import DeclaredWorld, mistakes_of
+from fumehood.benchmarks.native.policy import SeatTools, policy_mistakes
 from fumehood.benchmarks.native.records import SeatRecord, TaskRecord
 from fumehood.benchmarks.native.scenario import mistakes_in_criteria, mistakes_in_state
 from fumehood.benchmarks.native.suite_file import FORMAT as SUITE_FORMAT
@@ -32,6 +33,7 @@ from fumehood.core.json_values import JsonObject, as_object, copy_object
 from fumehood.core.ledger import Budget
 from fumehood.core.score import SAFETY
 from fumehood.core.task import About, Case, Suite, Task
+from fumehood.core.tools import ToolSpec
 from fumehood.core.virtual_time import SCENARIO, TIME
 from fumehood.layers.faults.registry import FAMILIES
 from fumehood.worlds.declared import TOOLSET
@@ -122,6 +124,7 @@ def case_of(record: TaskRecord) -> Case:
             for seat in record.seats
             if seat.script is not None
         },
+        policy=record.policy.to_json(),
     )
     gold = Gold(
         SCORER,
@@ -154,6 +157,7 @@ def refuse_incoherent(record: TaskRecord) -> None:
     for field, name in _mentioned_tools(record):
         if name not in tools:
             raise SpecError(field, f"the world has no tool {name!r}; {nearest(name, list(tools))}")
+    _refuse_incoherent_policy(record, tools)
     for index, fault in enumerate(record.fault_plan):
         affected = [tool for name, tool in tools.items() if fault.trigger.on_tool in (None, name)]
         FAMILIES.load(fault.family).check_tools(fault.rule(index), affected)
@@ -187,6 +191,15 @@ def _refuse_invalid_scenario(record: TaskRecord) -> None:
         if (name := event.get("to")) not in (None, *seats):
             field = f"initial_state.{SCENARIO}: events[{index}].to"
             raise SpecError(field, f"the task has no seat {name!r}; {nearest(name, seats)}")
+
+
+def _refuse_incoherent_policy(record: TaskRecord, tools: Mapping[str, ToolSpec]) -> None:
+    seats = {
+        "agent": SeatTools(record.tools, record.budget.calls),
+        **{seat.name: SeatTools(seat.tools, seat.budget.calls) for seat in record.seats},
+    }
+    for field, reason in policy_mistakes(record.policy, record.initial_state, tools, seats):
+        raise SpecError(f"policy.{field}", reason)
 
 
 def _refuse_budget_without_prices(record: TaskRecord) -> None:

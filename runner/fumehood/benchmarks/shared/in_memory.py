@@ -44,6 +44,7 @@ def open_task(task: Task, recorder: MemoryRecorder) -> Episode:
         seed=task.seed,
         seats=task.seats,
         conversation=task.conversation,
+        policy=task.policy,
     )
     return HARNESS_MODES.load(task.harness_mode)().open_episode(spec, recorder, StoppedClock())
 

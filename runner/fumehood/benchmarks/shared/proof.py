@@ -110,7 +110,10 @@ def prove_not_free(case: Case, score_episode: ScoreEpisode) -> None:
 
 def _reason(check: str, gold: Gold, evidence: Evidence) -> str:
     """Return the name of a failed check, with the value at the path of its criterion."""
-    index = check.removeprefix(f"{SAFETY}:").removeprefix("check_").partition(":")[0]
+    name = check.removeprefix(f"{SAFETY}:")
+    if calls := [str(each.call) for each in evidence.violations if each.rule == name]:
+        return f"{check} (violated at call {', '.join(calls[:5])})"
+    index = name.removeprefix("check_").partition(":")[0]
     criterion = gold.criteria[int(index)] if index.isdecimal() else {}
     path = criterion.get("path")
     if not isinstance(path, str):

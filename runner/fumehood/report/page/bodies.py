@@ -49,6 +49,7 @@ def task_body(case: Case) -> Body:
             for rule in task.fault_plan
         ],
         "criteria": [shown_json(criterion) for criterion in case.gold.criteria],
+        "policy": shown_json(task.policy) if task.policy else "",
         "state": shown_json(task.initial_state),
     }
 
@@ -80,7 +81,10 @@ def episode_body(
         "attempts": row.attempts,
         "wall": row.wall_ms,
         "ending": {shown(key): shown(str(value)) for key, value in ending.items() if value != ""},
-        "checks": [[shown(name), held] for name, held in row.score.checks.items()],
+        "checks": [
+            [shown(": ".join(filter(None, (name, row.score.violations_of(name))))), held]
+            for name, held in row.score.checks.items()
+        ],
         "printed": [shown(path) for path in printed],
         "calls": [],
     }

@@ -33,6 +33,7 @@ class EpisodeSpec(_message.Message):
     SEATS_FIELD_NUMBER: _builtins.int
     DATA_SOURCE_JSON_FIELD_NUMBER: _builtins.int
     CONVERSATION_FIELD_NUMBER: _builtins.int
+    POLICY_JSON_FIELD_NUMBER: _builtins.int
     episode_id: _builtins.str
     """Unique among the open episodes of a service. Never sent to an agent."""
     world: _builtins.str
@@ -49,6 +50,8 @@ class EpisodeSpec(_message.Message):
     """External data of the world, one JSON object with `data_mode` ("offline", "live", "record",
     "replay") and `settings`. Empty for a world that needs none.
     """
+    policy_json: _builtins.str
+    """Rules, gates, canaries and limits, one JSON object. Empty if there are none."""
     @_builtins.property
     def seats(self) -> _containers.RepeatedCompositeFieldContainer[Global___SeatSpec]:
         """At least one. Seat names are unique."""
@@ -69,10 +72,11 @@ class EpisodeSpec(_message.Message):
         seats: _abc.Iterable[Global___SeatSpec] | None = ...,
         data_source_json: _builtins.str = ...,
         conversation: Global___Conversation | None = ...,
+        policy_json: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["conversation", b"conversation"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["conversation", b"conversation", "data_source_json", b"data_source_json", "episode_id", b"episode_id", "fault_plan_json", b"fault_plan_json", "harness_mode", b"harness_mode", "initial_state_json", b"initial_state_json", "seats", b"seats", "seed", b"seed", "world", b"world"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["conversation", b"conversation", "data_source_json", b"data_source_json", "episode_id", b"episode_id", "fault_plan_json", b"fault_plan_json", "harness_mode", b"harness_mode", "initial_state_json", b"initial_state_json", "policy_json", b"policy_json", "seats", b"seats", "seed", b"seed", "world", b"world"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
