@@ -97,7 +97,8 @@ def experiment(
         _print_size(setups, bounds, used, as_json=as_json)
         return
     with report_extra():
-        from fumehood.report.experiment import experiment_json, experiment_tables
+        from fumehood.report.dose_response import dose_data, dose_table, doses_in
+        from fumehood.report.experiment import experiment_json, experiment_tables, records_of
         from fumehood.report.findings import compute_findings
         from fumehood.report.runs import join_run, subjects_of
         from fumehood.report.write import write_report
@@ -114,11 +115,13 @@ def experiment(
     runs = [join_run(reader, rescore(reader)) for reader in readers]
     findings = compute_findings(runs, subjects_of(runs), None, Solvability)
     page = write_report(findings, folder / "report")[0]
+    doses = doses_in(findings)
     if as_json:
         result = {"folder": str(folder), "page": str(page), **experiment_json(findings)}
+        result["dose_response"] = records_of(dose_data(doses))
         click.echo(json.dumps({**result, "verification": verification_of(readers)}, indent=2))
         return
-    print_tables(*experiment_tables(findings), mark=mark_of(readers))
+    print_tables(*experiment_tables(findings), dose_table(doses), mark=mark_of(readers))
     say("")
     say(str(page))
 

@@ -44,20 +44,26 @@ def fault_schema() -> dict[str, Any]:
     }
 
 
-def with_faults(suite: Suite, file: str | None) -> Suite:
+def with_faults(suite: Suite, file: str | None, intensity: float | None = None) -> Suite:
     """Return the suite with the faults of a file after each task's own.
 
     Args:
         suite: as its benchmark loads it.
         file: path of the file; ``none`` or None leaves the suite unchanged.
+        intensity: multiplies the probability of each rule, 0 to 1; None leaves it unchanged. A
+            fault that fires at one intensity fires at each higher one, if the calls are equal.
 
     Raises:
         InputError: the file is invalid, or a rule does not fit these tasks.
     """
     if file is None or file == NONE:
+        if intensity is not None:
+            raise InputError("fault_intensity has no effect without a file of faults (faults)")
         return suite
     path = Path(file)
     rules = _read(path)
+    if intensity is not None:
+        rules = [_scaled(rule, intensity) for rule in rules]
     try:
         changed = replace(suite, cases=tuple(_with_rules(case, rules) for case in suite.cases))
         _check_tools(rules, _tools_of(changed))
@@ -75,6 +81,12 @@ def _read(path: Path) -> list[FaultRecord]:
     except ValidationError as error:
         raise InputError(f"{path}: {field_errors(error, FaultFile)[0]}") from None
     return file.faults
+
+
+def _scaled(fault: FaultRecord, intensity: float) -> FaultRecord:
+    stated = 1.0 if fault.trigger.prob is None else fault.trigger.prob
+    trigger = fault.trigger.model_copy(update={"prob": stated * intensity})
+    return fault.model_copy(update={"trigger": trigger})
 
 
 def _with_rules(case: Case, faults: Sequence[FaultRecord]) -> Case:

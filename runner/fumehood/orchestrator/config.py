@@ -455,6 +455,12 @@ class RunConfig(_Strict):
     faults: str | None = Field(
         None, description="YAML file of additional faults; `none` disables it."
     )
+    fault_intensity: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="Multiplies the probability of each additional fault, 0 to 1.",
+    )
     budget: BudgetChange | None = Field(
         None, description="Bounds that replace those of the tasks, for the tested agents."
     )

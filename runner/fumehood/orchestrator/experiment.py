@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator
 
@@ -57,7 +57,7 @@ OWN = "own"
 """Name of the budget level that leaves the budgets of the tasks unchanged."""
 DECIDED = frozenset(
     {"suite", "tasks", "agents", "model", "data_mode", "faults", "budget", "trials", "seed"}
-    | {"levels", "plan", "team"}
+    | {"fault_intensity", "levels", "plan", "team"}
 )
 """Settings of a run that other keys of an experiment decide."""
 
@@ -103,6 +103,17 @@ class FaultLevel(_Strict):
     """A fault level."""
 
     file: str = Field(description="YAML file of additional faults, or `none`.")
+    intensities: tuple[Annotated[float, Field(ge=0, le=1)], ...] = Field(
+        (), description="One level each, with this `fault_intensity` of a run; default: one level."
+    )
+
+    def at_each(self) -> Iterator[tuple[FaultLevel, float | None]]:
+        """Yield one level for each intensity."""
+        if not self.intensities:
+            yield self, None
+        for intensity in self.intensities:
+            name = _dosed(self.label or Path(self.file).stem, intensity)
+            yield self.model_copy(update={"label": name}), intensity
 
 
 class BudgetLevel(BudgetChange):
@@ -198,11 +209,15 @@ def levels_of(config: RunConfig) -> dict[str, str]:
         "suite": config.suite,
         "model": config.model or "",
         "data_mode": config.data_mode,
-        "faults": NONE if faults == NONE else Path(faults).stem,
+        "faults": NONE if faults == NONE else _dosed(Path(faults).stem, config.fault_intensity),
         "budget": OWN if budget is None else _name_of("", budget.changes()),
         "team": NONE if team is None else _name_of("", {"workers": team.workers}),
         **config.levels,
     }
+
+
+def _dosed(name: str, intensity: float | None) -> str:
+    return name if intensity is None else f"{name} {intensity:g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +294,7 @@ def plan_of(experiment: ExperimentConfig) -> Plan:
         for (model, agents), mode, faults, budget, team in product(
             groups,
             modes,
-            _levels(experiment.faults, FaultLevel, "file"),
+            _fault_levels(experiment),
             _objects(experiment.budgets),
             _objects(experiment.teams),
         ):
@@ -449,6 +464,11 @@ def _levels(given: Sequence[Any], kind: Any, field: str) -> list[Any]:
     return [kind(**{field: level}) if isinstance(level, str) else level for level in given]
 
 
+def _fault_levels(experiment: ExperimentConfig) -> list[tuple[FaultLevel, float | None]]:
+    levels: list[FaultLevel] = _levels(experiment.faults, FaultLevel, "file")
+    return [pair for level in levels for pair in level.at_each()]
+
+
 def _objects(given: Sequence[str | _Level]) -> list[_Level | None]:
     return [None if isinstance(level, str) else level for level in given]
 
@@ -459,10 +479,11 @@ def _cell(
     model: ModelLevel | None,
     agents: Sequence[str | AgentConfig],
     mode: DataModeLevel,
-    faults: FaultLevel,
+    dosed_faults: tuple[FaultLevel, float | None],
     budget: BudgetLevel | None,
     team: TeamLevel | None,
 ) -> Cell:
+    faults, intensity = dosed_faults
     labels = {
         "suite": suite.label,
         "model": None if model is None else model.name,
@@ -478,6 +499,7 @@ def _cell(
         "agents": agents,
         "model": None if model is None else model.model,
         "faults": faults.file if faults.file == NONE else str(Path(faults.file).resolve()),
+        "fault_intensity": intensity,
         "budget": None if budget is None else BudgetChange(**budget.model_dump(exclude={"label"})),
         "team": None if team is None else TeamConfig(workers=team.workers),
         "trials": experiment.trials,
@@ -495,7 +517,7 @@ def _cell(
         "suite": 2,  # Always part of the name.
         "model": len(experiment.models) + 1,
         "data_mode": len(experiment.data_modes),
-        "faults": len(experiment.faults),
+        "faults": len(_fault_levels(experiment)),
         "budget": len(experiment.budgets),
         "team": len(experiment.teams),
     }

@@ -49,7 +49,9 @@ class RunSetup:
             InputError: the suite, a path, an agent or a seat of the configuration cannot be used.
         """
         suite = selected(load_suite(config.suite, config.snapshot), config.tasks)
-        suite = with_budget(with_faults(suite, config.faults), config.budget)
+        suite = with_budget(
+            with_faults(suite, config.faults, config.fault_intensity), config.budget
+        )
         if config.team is not None:
             suite = with_team(suite, config.team.workers)
         setup = cls._plan(resolve_config(config, suite), suite)

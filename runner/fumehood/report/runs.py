@@ -53,7 +53,8 @@ class Run:
     @property
     def levels(self) -> Mapping[str, str]:
         """Its level of each factor but the agent, as the experiment or the settings name it."""
-        faults = self.config.get("faults")
+        faults, intensity = self.config.get("faults"), self.config.get("fault_intensity")
+        dose = "" if intensity is None else f" {intensity:g}"
         changes: JsonObject = {
             name: bound for name, bound in self.budget.items() if bound is not None
         }
@@ -61,11 +62,19 @@ class Run:
             "suite": self.suite.name,
             "model": str(self.config.get("model") or ""),
             "data_mode": str(self.config.get("data_mode", "offline")),
-            "faults": PurePath(faults).stem if isinstance(faults, str) else NO_FAULTS,
+            "faults": PurePath(faults).stem + dose if isinstance(faults, str) else NO_FAULTS,
             "budget": settings_text(changes) or OWN_BUDGET,
             "team": self.team,
             **self.named_levels,
         }
+
+    @property
+    def fault_intensity(self) -> float | None:
+        """The factor of the probabilities of added faults, 0 without them; None if not stated."""
+        intensity = self.config.get("fault_intensity")
+        if isinstance(intensity, int | float):
+            return float(intensity)
+        return 0.0 if self.config.get("faults") in (None, NO_FAULTS) else None
 
     @property
     def team(self) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fumehood.benchmarks.registry import load_suite
-from fumehood.benchmarks.shared.in_memory import play_in_memory
+from fumehood.benchmarks.shared.in_memory import Move, play_in_memory
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import canonical_json
 from fumehood.core.task import Suite
@@ -42,6 +42,29 @@ def _plan(folder: Path, text: str) -> str:
 def _digest(folder: RunReader) -> str:
     rows = folder.rows()
     return run_digest(rows, sorted(str(row.name) for row in rows))
+
+
+def test_an_intensity_multiplies_the_probability_and_a_fault_that_fires_at_one_fires_above_it(
+    suite: Suite, tmp_path: Path
+) -> None:
+    file = _plan(tmp_path, "format: fumehood.faults/1\nfaults: [{family: timeout}]\n")
+    (case, *_) = suite.cases
+    call: Move = {"tool_name": "execute_sql", "args": {"sql": "SELECT 1"}}
+    fired = []
+    for intensity in (0.0, 0.3, 0.6, 1.0):
+        (changed, *_) = with_faults(suite, file, intensity).cases
+        assert changed.task.fault_plan[-1].trigger == {"prob": intensity}
+        calls = play_in_memory(changed.task, [call] * 4).calls
+        fired.append({number for number, made in enumerate(calls) if made.fired_rules})
+    assert fired[0] == set()
+    assert fired[0] <= fired[1] <= fired[2] <= fired[3]
+    assert fired[3]
+    assert case.task.fault_plan == ()
+
+
+def test_an_intensity_without_a_file_of_faults_is_refused(suite: Suite) -> None:
+    with pytest.raises(InputError, match="fault_intensity has no effect without a file"):
+        with_faults(suite, "none", 0.5)
 
 
 def test_none_adds_no_faults(suite: Suite, tmp_path: Path) -> None:

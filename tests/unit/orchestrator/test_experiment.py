@@ -12,6 +12,7 @@ import yaml
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from fumehood.cli.run import resume
 from fumehood.core.errors import InputError
@@ -103,6 +104,18 @@ def test_the_number_of_runs_is_the_product_of_the_levels(
         budgets=["own", *({"calls": calls} for calls in budgets)],
     ).cells
     assert len(cells) == prod((suites, faults, len(budgets) + 1))
+
+
+def test_each_intensity_of_a_fault_file_is_a_level() -> None:
+    storm = {"file": "storm.yaml", "intensities": [0.25, 1]}
+    cells = plan(faults=["none", storm]).cells
+    assert [(cell.levels["faults"], cell.config.fault_intensity) for cell in cells] == [
+        ("none", None),
+        ("storm 0.25", 0.25),
+        ("storm 1", 1.0),
+    ]
+    with pytest.raises(ValidationError, match="less than or equal to 1"):
+        plan(faults=[{"file": "storm.yaml", "intensities": [2]}])
 
 
 def test_each_team_has_its_runs() -> None:
