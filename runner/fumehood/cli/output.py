@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
+import re
+import shutil
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 
 import click
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -21,6 +27,12 @@ PATH = click.Path(path_type=Path)
 """Type of an option or argument that is a path."""
 PIPE_COLUMNS = 200
 """Width of text that is written to a file or a pipe."""
+CELL_LINES = 3
+"""Lines of the longest cell of a table; a table with longer cells is printed as records."""
+TEXT_COLUMNS = 16
+"""Width of the narrowest column whose cells are wrapped."""
+MARKS = {"✓": "green", "✗": "red"}
+"""Colours of marks on a terminal."""
 REPORT_LIBRARIES = frozenset({"jinja2", "markupsafe", "numpy", "pyarrow", "scipy", "vl_convert"})
 """Libraries of the extra ``report``."""
 
@@ -30,7 +42,35 @@ def say(text: str, *, err: bool = False) -> None:
 
     The text may quote names of agents and files; control and format characters are escaped.
     """
-    click.echo(one_line(text), err=err)
+    line = one_line(text)
+    stream = sys.stderr if err else sys.stdout
+    # The variable is a convention: https://no-color.org
+    if stream.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb":
+        line = re.sub("[✓✗]", lambda mark: click.style(mark[0], fg=MARKS[mark[0]]), line)
+    click.echo(line, err=err)
+
+
+class _TerminalText(io.StringIO):
+    """Text for a pager, which shows it on the terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@contextmanager
+def paged() -> Iterator[None]:
+    """Show in a pager what is printed inside this context, if it is longer than the terminal."""
+    if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
+        yield
+        return
+    with redirect_stdout(_TerminalText()) as text:
+        yield
+    content = text.getvalue()
+    if content.count("\n") < shutil.get_terminal_size().lines:
+        click.echo(content, nl=False, color=True)
+        return
+    os.environ.setdefault("LESS", "FRX")
+    click.echo_via_pager(content, color=True)
 
 
 def print_text(text: str) -> None:
@@ -53,7 +93,13 @@ def print_tables(*tables: TextTable, mark: str = "") -> None:
             console.print(f"\n{one_line(mark)}", style="bold red", markup=False, highlight=False)
         if table.title:
             console.print(f"\n{one_line(table.title)}", style="bold", markup=False, highlight=False)
-        console.print(_rich_table(table))
+        parts = _fitting(table, console.width)
+        for number, part in enumerate(parts):
+            if number:
+                console.print()
+            console.print(_rich_table(part))
+        if not parts:
+            _print_records(table, console)
         if table.note:
             console.print(one_line(table.note), style="dim", markup=False, highlight=False)
 
@@ -75,15 +121,77 @@ def report_extra() -> Iterator[None]:
         ) from None
 
 
+def _fitting(table: TextTable, width: int) -> Sequence[TextTable]:
+    """Return tables that fit the width; each has the names of the rows and some of the columns.
+
+    Empty if a cell would need more than ``CELL_LINES`` lines.
+    """
+    widths = [
+        max(cell_len(one_line(cell)) for cell in column)
+        for column in zip(table.header, *table.rows, strict=True)
+    ]
+    names = table.names if sum(widths) + 2 * len(widths) > width else len(widths)
+    columns = [list(range(names))]
+    for column in range(names, len(widths)):
+        is_first = columns[-1] == list(range(names))
+        taken = sum(widths[other] + 2 for other in columns[-1])
+        if not is_first and taken + widths[column] > width:
+            columns.append(list(range(names)))
+        columns[-1].append(column)
+    if any(not _fits(table, [widths[one] for one in part], part, width) for part in columns):
+        return ()
+    return [_only(table, part) for part in columns]
+
+
+def _fits(table: TextTable, widths: Sequence[int], columns: Sequence[int], width: int) -> bool:
+    """Return whether the widest column can be wrapped so that the others keep their widths."""
+    widest = widths.index(max(widths))
+    left = width - sum(widths) - 2 * (len(widths) - 1) + widths[widest]
+    if left >= widths[widest]:
+        return True
+    cells = (Text(one_line(row[columns[widest]])) for row in (table.header, *table.rows))
+    console = Console(width=width)
+    return left >= TEXT_COLUMNS and all(
+        len(cell.wrap(console, left, overflow="fold")) <= CELL_LINES for cell in cells
+    )
+
+
+def _only(table: TextTable, columns: Sequence[int]) -> TextTable:
+    last_number = len(table.header) - table.trailing_text
+    return replace(
+        table,
+        header=tuple(table.header[column] for column in columns),
+        rows=[tuple(row[column] for column in columns) for row in table.rows],
+        trailing_text=sum(column >= last_number for column in columns),
+    )
+
+
+def _print_records(table: TextTable, console: Console) -> None:
+    """Print each row as lines: its name, then a title and a value each."""
+    longest = max(cell_len(one_line(title)) for title in table.header[1:])
+    for row in table.rows:
+        console.print(Text(one_line(row[0]), style="bold"))
+        for title, cell in zip(table.header[1:], row[1:], strict=True):
+            line = Text(f"  {one_line(title):<{longest}}  ") + _marked(cell)
+            console.print(line, overflow="fold")
+
+
+def _marked(cell: str) -> Text:
+    """Return a cell with coloured marks. It is not parsed for markup, which names could contain."""
+    text = Text(one_line(cell))
+    for mark, colour in MARKS.items():
+        text.highlight_words([mark], colour)
+    return text
+
+
 def _rich_table(table: TextTable) -> Table:
     shown = Table(box=None, pad_edge=False, header_style="bold")
     last_number = len(table.header) - table.trailing_text
     for position, title in enumerate(table.header):
         is_text = position < table.names or position >= last_number
-        # A text is not parsed for markup, which names of agents and tasks could contain.
         shown.add_column(
             Text(one_line(title)), justify="left" if is_text else "right", overflow="fold"
         )
     for row in table.rows:
-        shown.add_row(*(Text(one_line(cell)) for cell in row))
+        shown.add_row(*map(_marked, row))
     return shown

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from fumehood.core.outcome import outcome_name
 from fumehood.orchestrator import launch
@@ -18,6 +18,31 @@ from fumehood.orchestrator.config import RunConfig
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_reader import RunReader, folder_to_resume
 from fumehood.report.safe_text import one_line
+
+
+def _duration(seconds: float) -> str:
+    """Return a duration as ``40 s``, ``12:05 min`` or ``3:07 h``."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes}:{rest:02} min" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02} h"
+
+
+def timing(elapsed_s: float, done: int, total: int) -> str:
+    """Return the elapsed time, the rate and the time left.
+
+    Args:
+        elapsed_s: since the first of them began, seconds.
+        done: number that finished in this time.
+        total: number to finish in this time.
+    """
+    elapsed = f"{_duration(elapsed_s)} elapsed"
+    if not done:
+        return elapsed
+    left = f", {_duration((total - done) * elapsed_s / done)} left" if done < total else ""
+    return f"{elapsed}, {done / max(elapsed_s, 0.001):,.3g} per second{left}"
+
 
 LINE_EVERY_S = 5.0
 """Interval of the lines that are printed without a terminal."""
@@ -33,19 +58,23 @@ def task_progress(title: str, total: int, *, quiet: bool) -> Iterator[Callable[[
         quiet: whether to show nothing.
     """
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    timed = TextColumn("{task.fields[timing]}")
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), timed)
     is_bar = console.is_terminal and not quiet
-    bar = Progress(*columns, TimeRemainingColumn(), console=console, transient=True)
-    shown = bar.add_task(title, total=total)
-    done, printed_at = 0, time.monotonic()
+    bar = Progress(*columns, console=console, transient=True)
+    shown = bar.add_task(title, total=total, timing="")
+    done, started_at = 0, time.monotonic()
+    printed_at = started_at
 
     def count() -> None:
         nonlocal done, printed_at
         done += 1
-        bar.advance(shown)
-        if not quiet and not is_bar and time.monotonic() - printed_at >= LINE_EVERY_S:
-            printed_at = time.monotonic()
-            console.print(f"{title}: {done} of {total} tasks", highlight=False)
+        now = time.monotonic()
+        times = timing(now - started_at, done, total)
+        bar.update(shown, advance=1, timing=times)
+        if not quiet and not is_bar and now - printed_at >= LINE_EVERY_S:
+            printed_at = now
+            console.print(f"{title}: {done} of {total} tasks, {times}", highlight=False)
 
     if is_bar:
         bar.start()
@@ -69,7 +98,7 @@ class RunProgress:
         self._console = console
         self._quiet = quiet
         self._is_kept = is_kept
-        self._total = self._done = self._successes = self._infra = 0
+        self._total = self._before = self._done = self._successes = self._infra = 0
         self._printed_at = self._started_at = time.monotonic()
         self._folder: Path | None = None
         self._bar = Progress(
@@ -77,7 +106,7 @@ class RunProgress:
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("[green]{task.fields[solved]} solved[/] [red]{task.fields[infra]}[/]"),
-            TimeRemainingColumn(),
+            TextColumn("{task.fields[timing]}"),
             console=console,
             transient=True,
             disable=quiet or not console.is_terminal,
@@ -116,9 +145,11 @@ class RunProgress:
             done: number of episodes that are finished already.
         """
         self._folder = folder
-        self._total = to_run
+        self._total, self._before, self._done = to_run + done, done, done
         self._started_at = time.monotonic()
-        self._task = self._bar.add_task("episodes", total=to_run, solved=0, infra="")
+        self._task = self._bar.add_task(
+            "episodes", total=self._total, completed=done, solved=0, infra="", timing=""
+        )
         if not self._quiet:
             before = f" ({done} finished before)" if done else ""
             plural = "" if to_run == 1 else "s"
@@ -132,7 +163,13 @@ class RunProgress:
         self._successes += row.score.success is True
         self._infra += row.is_infra
         infra = f"{self._infra} infra" if self._infra else ""
-        self._bar.update(self._task, completed=self._done, solved=self._successes, infra=infra)
+        self._bar.update(
+            self._task,
+            completed=self._done,
+            solved=self._successes,
+            infra=infra,
+            timing=self._timing(),
+        )
         if row.is_infra and not self._quiet:
             self._console.print(
                 one_line(
@@ -146,12 +183,16 @@ class RunProgress:
         """Return the callbacks that a run takes."""
         return launch.Progress(self.start, self.row, self.wait)
 
+    def _timing(self) -> str:
+        elapsed_s, before = time.monotonic() - self._started_at, self._before
+        return timing(elapsed_s, self._done - before, self._total - before)
+
     def _print_speed(self) -> None:
-        if self._done and not self._quiet:
+        ran = self._done - self._before
+        if ran and not self._quiet:
             seconds = max(time.monotonic() - self._started_at, 0.001)
-            plural = "" if self._done == 1 else "s"
-            speed = f"{self._done / seconds:,.3g} per second"
-            line = f"{self._done} episode{plural} in {seconds:.1f} s ({speed})"
+            plural = "" if ran == 1 else "s"
+            line = f"{ran} episode{plural} in {seconds:.1f} s ({ran / seconds:,.3g} per second)"
             self._console.print(line, highlight=False)
 
     def _print_line(self) -> None:
@@ -161,7 +202,8 @@ class RunProgress:
         if now - self._printed_at >= LINE_EVERY_S or self._done == self._total:
             self._printed_at = now
             self._console.print(
-                f"{self._done}/{self._total} episodes, {self._successes} solved", highlight=False
+                f"{self._done}/{self._total} episodes, {self._successes} solved, {self._timing()}",
+                highlight=False,
             )
 
 

@@ -4,48 +4,68 @@ from __future__ import annotations
 
 import itertools
 import json
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 import click
 
-from fumehood.cli.output import PATH, print_json, say
+from fumehood.cli.output import PATH, paged, print_json, print_tables, say
 from fumehood.cli.reading import find_episode, read_run, unverified_option, verification_of
-from fumehood.core.json_values import Json
+from fumehood.core.errors import InputError
+from fumehood.core.evidence import read_evidence
 from fumehood.core.ledger import BudgetKind
 from fumehood.core.outcome import outcome_name
+from fumehood.core.task import Task
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_reader import RunReader
+from fumehood.report import wording
 from fumehood.report.model_texts import ENCRYPTED_NOTE, Conversation
+from fumehood.report.text_table import TextTable
+from fumehood.scorers.found import found
+from fumehood.scorers.native_criteria import EpisodeFacts, named_criteria
 
 QUOTED_LINES = 20
 """Lines of one message that are printed; --json prints all."""
 QUOTED_CHARACTERS = 500
 """Length of a printed line."""
 PRICE = BudgetKind.TOOL_MICROUSD.value
+TRIALS_SHOWN = 12
+"""Trials of an agent and task that the list shows; --json prints all."""
 
 
 @click.command()
 @click.argument("run_dir", metavar="DIR", type=PATH)
 @click.argument("episode", required=False)
+@click.option("--failed", is_flag=True, help="Only episodes that were graded and failed.")
+@click.option("--agent", "-a", metavar="GLOB", help="Only episodes of such agents.")
+@click.option("--task", metavar="GLOB", help="Only episodes of such tasks.")
+@click.option("--ended", metavar="GLOB", help="Only such outcomes, as gave_up or out_of_budget*.")
 @unverified_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def show(run_dir: Path, episode: str | None, unverified: bool, as_json: bool) -> None:
+def show(
+    run_dir: Path, episode: str | None, unverified: bool, as_json: bool, **filters: Any
+) -> None:
     """Show an episode call by call, or list all episodes.
 
-    EPISODE is AGENT/TASK/TRIAL, or a part of it that only one episode has.
+    EPISODE is AGENT/TASK/TRIAL, or a part of it that only one episode has. The list has one row for
+    each agent and task, with the numbers of its trials. A long output is shown in a pager.
 
     \b
     Examples:
       fumehood show runs/20260101-120000
+      fumehood show runs/20260101-120000 --failed --agent policy_aware
       fumehood show runs/20260101-120000 policy_aware/crud_gold
     """
+    if episode is not None and any(filters.values()):
+        name = next(name for name, value in filters.items() if value)
+        raise InputError(f"--{name} has no effect on one episode: remove it, or remove {episode}")
     folder = read_run(run_dir, unverified=unverified)
     rows = folder.rows()
     if episode is None:
-        _list(folder, as_json)
+        _list(folder, [row for row in rows if _passes(row, **filters)], as_json)
         return
     row = find_episode(rows, episode)
     records = folder.read_trace(row) if row.trace else []
@@ -60,8 +80,9 @@ def show(run_dir: Path, episode: str | None, unverified: bool, as_json: bool) ->
         }
         print_json(shown)
         return
-    for line in _lines(folder, row, events):
-        say(line)
+    with paged():
+        for line in _lines(folder, row, events):
+            say(line)
 
 
 def _conversation_json(
@@ -71,16 +92,52 @@ def _conversation_json(
     return [{"seat": seat, "who": who, "text": text} for seat, who, text in said]
 
 
-def _list(folder: RunReader, as_json: bool) -> None:
+def _passes(
+    row: EpisodeRow, *, failed: bool, agent: str | None, task: str | None, ended: str | None
+) -> bool:
+    named = fnmatchcase(row.name.agent, agent or "*") and fnmatchcase(row.name.task, task or "*")
+    ends = fnmatchcase(outcome_name(row.outcome), ended or "*")
+    return named and ends and (not failed or row.score.success is False)
+
+
+def _list(folder: RunReader, rows: Sequence[EpisodeRow], as_json: bool) -> None:
     mark = folder.provenance.mark
     if as_json:
         extra = {"unverified": mark} if mark else {}
-        print_json([{**extra, **row.to_json()} for row in folder.rows()])
+        print_json([{**extra, **row.to_json()} for row in rows])
         return
-    if mark:
-        say(mark)
-    for row in folder.rows():
-        say(f"{_mark(row.score.success)} {row.name}  {outcome_name(row.outcome)}")
+    with paged():
+        if mark:
+            say(mark)
+        say(_size(rows))
+        print_tables(_episode_table(rows))
+
+
+def _size(rows: Sequence[EpisodeRow]) -> str:
+    """Return how many episodes were selected, and how many of them were solved."""
+    successes = [row.score.success for row in rows]
+    parts = [f"{successes.count(True)} solved", f"{successes.count(False)} failed"]
+    parts += [f"{successes.count(None)} without a score"] * (None in successes)
+    return f"{wording.sizes([row.name for row in rows])}: {', '.join(parts)}"
+
+
+def _episode_table(rows: Sequence[EpisodeRow]) -> TextTable:
+    """Return one row per agent and task: its trials with their marks, and how they ended."""
+    groups: dict[tuple[str, str], list[EpisodeRow]] = {}
+    for row in sorted(rows, key=lambda row: row.name.trial):
+        groups.setdefault((row.name.agent, row.name.task), []).append(row)
+    # In the order of the run; several episodes at once may finish in another order.
+    agents = list(dict.fromkeys(row.name.agent for row in rows))
+    lines = []
+    for (agent, task), trials in sorted(groups.items(), key=lambda item: agents.index(item[0][0])):
+        ended = Counter(outcome_name(row.outcome) for row in trials)
+        marks = [f"{row.name.trial} {_mark(row.score.success)}" for row in trials[:TRIALS_SHOWN]]
+        marks += [f"and {len(trials) - TRIALS_SHOWN} more"] * (len(trials) > TRIALS_SHOWN)
+        solved = sum(row.score.success is True for row in trials)
+        ends = ", ".join(f"{name} {count}" for name, count in ended.items())
+        lines.append((agent, task, f"{solved} of {len(trials)}", ", ".join(marks), ends))
+    header = ("agent", "task", "solved", "trials", "ended")
+    return TextTable("", header, lines, names=2, trailing_text=2)
 
 
 def _lines(folder: RunReader, row: EpisodeRow, events: list[dict[str, Any]]) -> Iterator[str]:
@@ -108,24 +165,27 @@ def _lines(folder: RunReader, row: EpisodeRow, events: list[dict[str, Any]]) -> 
     price_microusd = sum(event.get("charged", {}).get(PRICE, 0) for event in events)
     if price_microusd:
         yield f"      price of all calls: {_usd(price_microusd)}"
+    criteria = {} if case is None else named_criteria(case.gold.criteria)
+    facts = None if task is None else _facts(task, events)
     for name, holds in row.score.checks.items():
         yield f"  {_mark(holds)} {name}"
         if places := row.score.violations_of(name):
             yield f"      violated: {places}"
-        criterion = None if holds or case is None else _criterion(case.gold.criteria, name)
-        if criterion is not None:
-            yield f"      requires {_short(criterion)}"
+        if not holds and name in criteria:
+            yield f"      expected {_short(criteria[name])}"
+            if facts is not None and (value := found(criteria[name], facts)) is not None:
+                yield f"      found {_cut(value)}"
     for path in folder.outputs(row.name):
         yield f"  printed: {path}"
 
 
-def _criterion(criteria: Sequence[Mapping[str, Json]], check: str) -> Mapping[str, Json] | None:
-    """Return the criterion of a check named ``check_<index>:<op>``; None for other checks."""
-    numbered = re.search(r"\bcheck_(\d+):(\w+)$", check)
-    if numbered is None or int(numbered[1]) >= len(criteria):
+def _facts(task: Task, events: list[dict[str, Any]]) -> EpisodeFacts | None:
+    """Return what the criteria examine; None if the trace has no end."""
+    try:
+        evidence = read_evidence(events)
+    except ValueError:
         return None
-    criterion = criteria[int(numbered[1])]
-    return criterion if criterion.get("op") == numbered[2] else None
+    return EpisodeFacts.of(task.initial_state, evidence, task.seats[0].name)
 
 
 def _quoted(who: str, text: str) -> Iterator[str]:
@@ -189,7 +249,9 @@ def _event_lines(event: dict[str, Any]) -> Iterator[str]:
             times = f", {event['count']} times" if "count" in event else ""
             yield f"      event {event['name']} at {event['at_ms'] / 1000:g} s{to}{effect}{times}"
         case "seat_ended":
-            yield f"      {_short(event['end'])}"
+            end = dict(event["end"])
+            facts = [f"{name} {_short(value)}" for name, value in end.items() if name != "outcome"]
+            yield f"      ended: {', '.join((end['outcome'], *facts))}"
         case "closed":
             for rule, count in enumerate(event["fire_counts"]):
                 outcome = f"fired {count}×" if count else "not reached"

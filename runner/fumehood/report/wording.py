@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from math import prod
 from typing import TYPE_CHECKING
 
 from fumehood.core.score import SEVERITIES
+from fumehood.records.row import EpisodeName
 from fumehood.report.results import Counts, Results
 from fumehood.report.statistics.metrics import Metric, Unit
 
@@ -58,6 +60,21 @@ def p_value(value: float | None) -> str:
     if value is None:
         return NONE
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def number_of(count: int, noun: str) -> str:
+    """Return a number with its noun."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def sizes(names: Collection[EpisodeName]) -> str:
+    """Return the number of episodes, and of what they consist: agents, tasks and trials."""
+    factors = {
+        noun: len({getattr(name, noun) for name in names}) for noun in ("agent", "task", "trial")
+    }
+    is_whole = len(names) == prod(factors.values())
+    text = " × ".join(number_of(count, noun) for noun, count in factors.items())
+    return f"{number_of(len(names), 'episode')}, {'' if is_whole else 'of '}{text}"
 
 
 def missing(counts: Counts) -> str:

@@ -16,6 +16,7 @@ from fumehood.core.errors import InputError
 from fumehood.records.run_reader import PLAN_FILE
 from fumehood_agent.in_process import InProcessSession
 from tests.architecture.project import ROOT
+from tests.parts.commands import fumehood_json
 from tests.parts.memory_runs import builtin, play_run
 from tests.unit.report.runs import played
 
@@ -29,15 +30,53 @@ def invoke(*words: object) -> str:
     )
 
 
-def test_a_failed_check_is_followed_by_its_criterion(tmp_path: Path) -> None:
+def test_a_failed_check_is_followed_by_what_was_expected_and_found(tmp_path: Path) -> None:
     run = played(tmp_path / "run", "noop", "policy_aware", tasks=1).path
     task = "crud_close_relocation"
     lines = [line.strip() for line in invoke("show", run, f"noop/{task}").splitlines()]
     failed = [at for at, line in enumerate(lines) if line.startswith("✗ check_")]
     assert failed
     for at in failed:
-        assert lines[at + 1].startswith('requires {"op": ')
-    assert "requires" not in invoke("show", run, f"policy_aware/{task}")
+        assert lines[at + 1].startswith('expected {"op": ')
+        assert lines[at + 2].startswith("found ")
+    assert 'found "active"' in lines
+    assert "expected" not in invoke("show", run, f"policy_aware/{task}")
+
+
+def test_the_list_has_one_row_for_each_agent_and_task(tmp_path: Path) -> None:
+    run = played(tmp_path / "run", "noop", "policy_aware", tasks=2, trials=3).path
+    lines = [line.rstrip() for line in invoke("show", run).splitlines()]
+    at = lines.index("12 episodes, 2 agents × 2 tasks × 3 trials: 6 solved, 6 failed")
+    shown = [line.split(maxsplit=2) for line in lines[at + 2 :]]
+    assert {(agent, task) for agent, task, _ in shown} == {
+        (agent, task)
+        for agent in ("noop", "policy_aware")
+        for task in ("crud_close_relocation", "crud_gold_after_silence")
+    }
+    assert sorted({rest for *_, rest in shown}) == [
+        "0 of 3  0 ✗, 1 ✗, 2 ✗  finished 3",
+        "3 of 3  0 ✓, 1 ✓, 2 ✓  finished 3",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (["--failed"], ["noop/crud_close_relocation/0", "noop/crud_gold_after_silence/0"]),
+        (["--agent", "policy*", "--task", "*gold*"], ["policy_aware/crud_gold_after_silence/0"]),
+        (["--ended", "gave_up"], []),
+    ],
+)
+def test_the_list_can_be_filtered(words: list[str], names: list[str], tmp_path: Path) -> None:
+    run = played(tmp_path / "run", "noop", "policy_aware", tasks=2).path
+    rows = fumehood_json("show", str(run), "--json", *words)
+    assert sorted(f"{row['agent']}/{row['task']}/{row['trial']}" for row in rows) == names
+    assert f"{len(names)} episode" in invoke("show", run, *words)
+
+
+def test_a_filter_is_refused_for_one_episode(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="--failed has no effect on one episode"):
+        invoke("show", tmp_path, "noop/any", "--failed")
 
 
 def test_equal_events_without_effect_that_follow_each_other_are_one_line(tmp_path: Path) -> None:

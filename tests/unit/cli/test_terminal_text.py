@@ -58,17 +58,21 @@ def test_commands_print_text_through_one_function() -> None:
                 assert ast.unparse(node.args[0]).startswith("json.dumps("), f"{path}:{node.lineno}"
 
 
-def printed_on_a_terminal(*words: str, folder: Path) -> str:
-    """Return what a command prints on a terminal; in a pipe, click removes escape sequences."""
+def printed_on_a_terminal(
+    *words: str, folder: Path, terminal_type: str = "dumb", stdin: int = subprocess.DEVNULL
+) -> str:
+    """Return what a command prints on a terminal; in a pipe, click removes escape sequences.
+
+    A dumb terminal gets no colours, so every escape character is one of the input.
+    """
     master, terminal = pty.openpty()
     with subprocess.Popen(
         [sys.executable, "-m", "fumehood", *words],
-        stdin=subprocess.DEVNULL,
+        stdin=stdin,
         stdout=terminal,
         stderr=terminal,
         cwd=folder,
-        # A dumb terminal gets no colours, so every escape character is one of the input.
-        env={**os.environ, "TERM": "dumb", "COLUMNS": "200", "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "TERM": terminal_type, "COLUMNS": "200", "PYTHONPATH": str(ROOT)},
     ):
         os.close(terminal)
         content = b""

@@ -1,0 +1,61 @@
+"""States what an episode has where a criterion of a native task looks."""
+
+from __future__ import annotations
+
+from fumehood.core.conditions import inner_conditions, resolve
+from fumehood.core.json_values import canonical_json
+from fumehood.core.outcome import Finished, SeatEnd, outcome_to_json
+from fumehood.scorers.criteria import Criterion, latest_output
+from fumehood.scorers.native_criteria import EpisodeFacts, wrong_changes
+
+
+def found(criterion: Criterion, facts: EpisodeFacts) -> str | None:
+    """Return what the episode has where a criterion looks; None if a judge decides."""
+    match criterion:
+        case {"op": "judged"}:
+            return None
+        case {"op": "not" | "any_of"}:
+            return "; ".join(found(one, facts) or "" for one in inner_conditions(criterion))
+        case {"op": "answer_equals" | "answer_contains" | "gave_up"}:
+            return "no end of the work" if facts.end is None else _end(facts.end)
+        case {"op": "unchanged" | "only_changed"}:
+            wrong = (".".join(map(str, path)) for path in wrong_changes(criterion, facts))
+            return f"changes of {', '.join(wrong)}"
+        case {"path": _} | {"output_path": _}:
+            return _value(criterion, facts)
+    return _calls_found(criterion, facts)
+
+
+def _value(criterion: Criterion, facts: EpisodeFacts) -> str:
+    """Return the value at the path of a criterion, in the final state or in the last output."""
+    if "output_path" in criterion:
+        outputs = latest_output(criterion, facts.evidence)
+        return canonical_json(outputs[0]) if outputs else "no such output"
+    path = str(criterion["path"])
+    steps = (*path.split("."), *([str(criterion["key"])] if "key" in criterion else []))
+    try:
+        return canonical_json(resolve(facts.evidence.final_state, steps))
+    except (IndexError, KeyError, TypeError, ValueError):
+        return f"nothing at {'.'.join(steps)}"
+
+
+def _calls_found(criterion: Criterion, facts: EpisodeFacts) -> str:
+    """Return the calls of the tools that a criterion names."""
+    patterns = [criterion, *(criterion.get(key) for key in ("first", "second"))]
+    patterns += calls if isinstance(calls := criterion.get("calls"), list) else []
+    tools = {
+        str(one["tool_name"]) for one in patterns if isinstance(one, dict) and "tool_name" in one
+    }
+    made = [
+        f"{call.tool_name} {canonical_json(dict(call.sent))}"
+        + (f" which failed with {call.failure.code}" if call.failure else "")
+        for call in facts.evidence.calls
+        if call.tool_name in tools
+    ]
+    return "; ".join(made) or f"no call of {' or '.join(sorted(tools))}"
+
+
+def _end(end: SeatEnd) -> str:
+    if isinstance(end, Finished):
+        return f"the answer {canonical_json(end.answer)}"
+    return f"the end {canonical_json(outcome_to_json(end))}"

@@ -1,0 +1,136 @@
+"""Tables fit terminals, and colours appear only there."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.console import Console
+
+from fumehood.cli.output import _fitting, _rich_table, print_tables
+from fumehood.cli.progress import timing
+from fumehood.cli.run_summary import agent_table
+from fumehood.report.summary import summarize
+from fumehood.report.text_table import TextTable
+from tests.unit.cli.test_terminal_text import printed_on_a_terminal
+from tests.unit.report.runs import played
+
+WIDTHS = (80, 100, 160)
+
+
+def rendered(table: TextTable, width: int) -> list[str]:
+    console = Console(width=width, file=StringIO())
+    for part in _fitting(table, width):
+        console.print(_rich_table(part))
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue().splitlines()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_table_of_a_run_has_one_line_for_each_agent(width: int, tmp_path: Path) -> None:
+    run = played(tmp_path / "run", "noop", "instruction_parser_no_recovery", tasks=3)
+    table = agent_table(summarize(run.rows(), ["noop", "instruction_parser_no_recovery"]))
+    lines = rendered(table, width)
+    parts = len(_fitting(table, width))
+    assert parts == {80: 3, 100: 2, 160: 1}[width]
+    assert len([line for line in lines if line.startswith("noop")]) == parts
+    assert all(cell_len(line.rstrip()) <= width for line in lines)
+
+
+CELLS = st.text(st.characters(categories=("L", "N", "P", "Zs")), max_size=90)
+
+
+@given(st.data(), st.integers(2, 9), st.sampled_from(WIDTHS))
+def test_every_table_fits_with_all_its_cells(data: st.DataObject, columns: int, width: int) -> None:
+    row = st.tuples(*(CELLS for _ in range(columns)))
+    names = data.draw(st.integers(1, columns))
+    table = TextTable("", data.draw(row), data.draw(st.lists(row, min_size=1, max_size=3)), names)
+    parts = _fitting(table, width)
+    for part in parts:
+        assert part.header[:names] == table.header[:names]
+    shown = [title for part in parts for title in part.header[names:]]
+    assert not parts or tuple(shown) == table.header[names:]
+    assert all(cell_len(line.rstrip()) <= width for line in rendered(table, width))
+
+
+def test_a_cell_that_needs_many_lines_is_printed_as_a_record(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    long = " ".join(["word"] * 200)
+    table = TextTable("", ("engine", "notes"), [("docker", long)], names=2)
+    assert len(_fitting(table, 80)) == 0
+    assert len(_fitting(TextTable("", ("a", "b"), [("x", "word " * 30)], names=2), 80)) == 1
+    print_tables(table)
+    first, second, *_ = capsys.readouterr().out.splitlines()
+    assert first.strip() == "docker"
+    assert second.startswith("  notes  word word")
+
+
+@pytest.mark.slow
+def test_marks_are_coloured_on_a_terminal_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played(tmp_path / "run", "noop", "policy_aware", tasks=1)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    green, red = "\x1b[32m✓\x1b[0m", "\x1b[31m✗\x1b[0m"
+    coloured = printed_on_a_terminal("show", "run", folder=tmp_path, terminal_type="xterm")
+    assert green in coloured
+    assert red in coloured
+    episode = printed_on_a_terminal("show", "run", "noop", folder=tmp_path, terminal_type="xterm")
+    assert red in episode
+    monkeypatch.setenv("NO_COLOR", "1")
+    plain = printed_on_a_terminal("show", "run", "noop", folder=tmp_path, terminal_type="xterm")
+    assert "✗" in plain
+    assert "\x1b[3" not in plain
+    piped = subprocess.run(
+        [sys.executable, "-m", "fumehood", "show", "run"],
+        cwd=tmp_path,
+        capture_output=True,
+        check=True,
+    )
+    assert b"\x1b" not in piped.stdout
+
+
+@pytest.mark.slow
+def test_a_list_longer_than_the_terminal_is_paged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played(tmp_path / "run", "noop", tasks=40)
+    pager = tmp_path / "pager"
+    pager.write_text("#!/bin/sh\necho paged; exec cat\n")
+    pager.chmod(0o755)
+    monkeypatch.setenv("PAGER", str(pager))
+    with_input = pty.openpty()
+    words = ("show", "run")
+    long = printed_on_a_terminal(*words, folder=tmp_path, stdin=with_input[1])
+    assert long.count("paged\n") == 1
+    assert long.count("finished") == 40
+    short = printed_on_a_terminal(
+        *words, "--task", "crud_close_relocation", folder=tmp_path, stdin=with_input[1]
+    )
+    assert "paged" not in short
+    for descriptor in with_input:
+        os.close(descriptor)
+
+
+@pytest.mark.parametrize(
+    ("elapsed_s", "done", "total", "text"),
+    [
+        (3, 0, 10, "3 s elapsed"),
+        (10, 5, 10, "10 s elapsed, 0.5 per second, 10 s left"),
+        (100, 1, 100, "1:40 min elapsed, 0.01 per second, 2:45 h left"),
+        (5, 10, 10, "5 s elapsed, 2 per second"),
+    ],
+)
+def test_progress_states_elapsed_time_rate_and_time_left(
+    elapsed_s: float, done: int, total: int, text: str
+) -> None:
+    assert timing(elapsed_s, done, total) == text
