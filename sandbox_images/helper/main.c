@@ -13,8 +13,11 @@ static const char HELP[] =
     "fumehood call [--id ID] NAME [JSON | -]\n"
     "                                    call a tool; - reads its arguments from standard input;\n"
     "                                    a repeated ID runs the call only once\n"
-    "fumehood submit [TEXT | -]          end the episode with an answer\n"
-    "fumehood give-up [TEXT | -]         end the episode without an answer\n"
+    "fumehood submit [--confidence C] [TEXT | -]\n"
+    "                                    end the episode with an answer; C is the probability, 0 to 1,\n"
+    "                                    that the task is done correctly\n"
+    "fumehood give-up [--confidence C] [TEXT | -]\n"
+    "                                    end the episode without an answer\n"
     "fumehood report PROBLEM             record a problem with your model, such as turn_limit\n"
     "fumehood stop PROBLEM               end the episode because of a problem with your model\n"
     "fumehood run --port N -- COMMAND    run COMMAND with models and tools at 127.0.0.1:N\n"
@@ -79,6 +82,18 @@ static int call_with_arguments(int count, char **words) {
     return count == 1 || count == 2 ? call(words[0], count == 2 ? words[1] : "", id) : -1;
 }
 
+static int end_work(const char *path, int count, char **words) {
+    char stated[128] = "";
+    if (count > 1 && !strcmp(words[0], "--confidence")) {
+        if (strpbrk(words[1], "\r\n")) return -1;
+        if (snprintf(stated, sizeof stated, "fumehood-confidence: %s\r\n", words[1]) >= (int)sizeof stated)
+            return -1;
+        words += 2;
+        count -= 2;
+    }
+    return count <= 1 ? post(path, stated, count ? words[0] : "") : -1;
+}
+
 static int run(int count, char **words) {
     if (count < 4 || strcmp(words[0], "--port") != 0 || strcmp(words[2], "--") != 0) return -1;
     char *end;
@@ -94,8 +109,8 @@ int main(int count, char **words) {
     if (!strcmp(command, "tools") && count == 2) status = ask("GET", "/tools", "", "", 0);
     if (!strcmp(command, "left") && count == 2) status = ask("GET", "/left", "", "", 0);
     if (!strcmp(command, "call")) status = call_with_arguments(count - 2, words + 2);
-    if (!strcmp(command, "submit") && count <= 3) status = post("/submit", "", second);
-    if (!strcmp(command, "give-up") && count <= 3) status = post("/give_up", "", second);
+    if (!strcmp(command, "submit")) status = end_work("/submit", count - 2, words + 2);
+    if (!strcmp(command, "give-up")) status = end_work("/give_up", count - 2, words + 2);
     if (!strcmp(command, "report") && count == 3) status = post("/report", "", second);
     if (!strcmp(command, "stop") && count == 3) status = post("/stop", "", second);
     if (!strcmp(command, "mcp") && count == 2) status = speak_mcp();

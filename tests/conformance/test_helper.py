@@ -115,13 +115,16 @@ def test_a_shell_agent_can_play_a_whole_episode(seat: Seat, episode: Listened) -
     assert (code, json.loads(text)["code"]) == (1, "unknown_tool")
     code, text = seat.run(HELPER, "call", "get_account", "[]")
     assert (code, json.loads(text)["refusal"]) == (2, "malformed")
-    assert seat.run(HELPER, "submit", "42 é") == (0, '{"accepted":true}\n')
+    assert seat.run(HELPER, "submit", "--confidence", "2", "42 é")[0] == 2
+    assert seat.run(HELPER, "submit", "--confidence", "0.5", "42 é") == (0, '{"accepted":true}\n')
     assert seat.run(HELPER, "report", "turn_limit") == (0, '{"recorded":false}\n')
     assert seat.run(HELPER, "stop", "bad_luck")[0] == 2
     assert seat.run(HELPER, "give-up", "too late") == (0, '{"accepted":false}\n')
     episode.close()
     ends = [event["end"] for event in episode.events if event["kind"] == "seat_ended"]
     assert ends == [{"outcome": "finished", "answer": "42 é"}]
+    stated = [event for event in episode.events if event["kind"] == "confidence"]
+    assert stated == [{"kind": "confidence", "seat": "agent", "confidence": 0.5}]
 
 
 def test_a_call_with_an_id_runs_once_and_the_last_call_reports_the_end(

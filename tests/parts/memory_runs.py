@@ -6,6 +6,7 @@ import os
 import platform
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from fumehood.core.task import Suite
 from fumehood.core.trace import Record
 from fumehood.engines.engine import Exit, ExitReason
 from fumehood.orchestrator.config import RunConfig, run_config
+from fumehood.orchestrator.instructions import AS_IN_TASKS, Instructions
 from fumehood.orchestrator.plan import PlannedEpisode, plan_episodes
 from fumehood.orchestrator.scoring import ScoredAttempt, score_attempt
 from fumehood.records.frozen_suite import freeze_suite
@@ -39,7 +41,13 @@ def builtin(name: str) -> Worker:
 
 
 def play_run(
-    path: Path, suite: Suite, players: Mapping[str, Worker], *, trials: int = 1, seed: int = 0
+    path: Path,
+    suite: Suite,
+    players: Mapping[str, Worker],
+    *,
+    trials: int = 1,
+    seed: int = 0,
+    instructions: Instructions = AS_IN_TASKS,
 ) -> RunReader:
     """Play every episode of a plan and write a signed run folder, as ``fumehood run`` would.
 
@@ -49,14 +57,22 @@ def play_run(
         players: by agent label.
         trials: attempts per agent and task.
         seed: of every random choice.
+        instructions: how they differ from those of the tasks.
 
     Raises:
         InputError: the folder cannot be made.
     """
     config = run_config(
-        {"suite": suite.name, "agents": tuple(players), "trials": trials, "seed": seed}
+        {
+            "suite": suite.name,
+            "agents": tuple(players),
+            "trials": trials,
+            "seed": seed,
+            **asdict(instructions),
+        }
     )
-    planned = tuple(plan_episodes(suite, tuple(players), trials, seed))
+    labels = tuple(players)
+    planned = tuple(plan_episodes(suite, labels, trials, seed, instructions=instructions))
     signing = Signing(user_key(), tuple(episode.name for episode in planned))
     folder = RunFolder.create(path, _manifest(config, suite), suite, signing)
     for episode in planned:

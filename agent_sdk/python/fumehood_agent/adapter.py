@@ -29,6 +29,8 @@ class Answer:
     """Returned by ``act``: the agent has finished, and this is its answer."""
 
     text: str
+    confidence: float | None = None
+    """Probability that the task is done correctly, 0 to 1; None states none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,8 @@ class GiveUp:
     """Returned by ``act``: the task cannot or must not be done."""
 
     reason: str
+    confidence: float | None = None
+    """Probability that giving up is right, 0 to 1; None states none."""
 
 
 class Agent(Protocol):
@@ -93,14 +97,14 @@ def _work(agent: Agent, act: Callable[[Observation], object], seat: Seat) -> End
         match action:
             case None | Answer():
                 text = action.text if action else ""
-                seat.submit(text)
+                seat.submit(text, *_stated(action))
                 if seat.task is task:
                     return Ending.SUBMITTED
                 task = seat.task
                 transcript.begin_turn(text, task)
                 continue
             case GiveUp(reason):
-                seat.give_up(reason)
+                seat.give_up(reason, *_stated(action))
                 return Ending.GAVE_UP
         name, arguments = _call_of(action)
         try:
@@ -110,6 +114,11 @@ def _work(agent: Agent, act: Callable[[Observation], object], seat: Seat) -> End
         if reply.ended:
             return Ending.ENDED
         transcript.record(name, arguments, reply)
+
+
+def _stated(action: Answer | GiveUp | None) -> tuple[float, ...]:
+    """Return the confidence, if one is stated: seats of tests need not take one."""
+    return () if action is None or action.confidence is None else (action.confidence,)
 
 
 def _call_of(action: object) -> tuple[str, Mapping[str, Any]]:

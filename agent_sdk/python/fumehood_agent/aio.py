@@ -116,13 +116,13 @@ class AsyncSession:
         self.ended = self.ended or reply.ended
         return reply
 
-    async def submit(self, answer: str = "") -> bool:
+    async def submit(self, answer: str = "", confidence: float | None = None) -> bool:
         """Submit an answer, as :meth:`fumehood_agent.session.Session.submit`."""
-        return await self._submit(wire.answer_to_pb(answer))
+        return await self._submit(wire.answer_to_pb(answer, confidence))
 
-    async def give_up(self, reason: str) -> bool:
+    async def give_up(self, reason: str, confidence: float | None = None) -> bool:
         """Give up; return whether this counts."""
-        return await self._submit(wire.give_up_to_pb(reason))
+        return await self._submit(wire.give_up_to_pb(reason, confidence))
 
     async def stop(self, problem: ModelProblem) -> bool:
         """End the work because of a problem with the model; return whether this counts."""

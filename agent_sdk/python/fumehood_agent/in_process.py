@@ -40,13 +40,13 @@ class InProcessSession:
         self.ended = self.ended or reply.ended
         return reply
 
-    def submit(self, answer: str = "") -> bool:
+    def submit(self, answer: str = "", confidence: float | None = None) -> bool:
         """Answer the user, as :meth:`fumehood_agent.session.Session.submit` does."""
-        return self._submit(wire.answer_to_pb(answer))
+        return self._submit(wire.answer_to_pb(answer, confidence))
 
-    def give_up(self, reason: str) -> bool:
+    def give_up(self, reason: str, confidence: float | None = None) -> bool:
         """Give up, because the task cannot or must not be done; return whether this counts."""
-        return self._submit(wire.give_up_to_pb(reason))
+        return self._submit(wire.give_up_to_pb(reason, confidence))
 
     def stop(self, problem: ModelProblem) -> bool:
         """End the work because of a problem with the model; return whether this counts."""

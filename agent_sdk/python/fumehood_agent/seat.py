@@ -46,6 +46,8 @@ class Task:
     """Units left when the task was fetched; each reply contains the units left after it."""
     turn: int = 1
     """Number of this message of the user, from 1."""
+    asks_confidence: bool = False
+    """Whether the run asks for the confidence of each submission."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +114,15 @@ class Seat(Protocol):
         """
         ...
 
-    def submit(self, answer: str = "") -> bool:
+    def submit(self, answer: str = "", confidence: float | None = None) -> bool:
         """Submit an answer, any text; return whether it counts.
 
         If the user sends another message, ``task`` is the next task; otherwise the work has ended.
+        ``confidence`` is the probability that the task is done correctly, 0 to 1.
         """
         ...
 
-    def give_up(self, reason: str) -> bool:
+    def give_up(self, reason: str, confidence: float | None = None) -> bool:
         """Give up, because the task cannot or must not be done; return whether this counts."""
         ...
 

@@ -165,31 +165,39 @@ class Session:
             response = self._send_call(request)
         return self._reply(response)
 
-    def submit(self, answer: str = "") -> bool:
+    def submit(self, answer: str = "", confidence: float | None = None) -> bool:
         """Submit an answer, any text.
 
         If the user sends another message, ``task`` is the next task; otherwise the work has ended.
+
+        Args:
+            answer: any text.
+            confidence: probability that the task is done correctly, 0 to 1; None states none.
 
         Returns:
             True if the answer counts; False if the work had ended before.
 
         Raises:
-            Refused: the service refused the text; the work continues.
+            Refused: the service refused the text or the confidence; the work continues.
             ServiceUnavailable: the connection broke.
         """
-        return self._submit(wire.answer_to_pb(answer))
+        return self._submit(wire.answer_to_pb(answer, confidence))
 
-    def give_up(self, reason: str) -> bool:
+    def give_up(self, reason: str, confidence: float | None = None) -> bool:
         """Give up, because the task cannot or must not be done.
+
+        Args:
+            reason: any text.
+            confidence: probability that giving up is right, 0 to 1; None states none.
 
         Returns:
             True if this counts; False if the work had ended before.
 
         Raises:
-            Refused: the service refused the text; the work continues.
+            Refused: the service refused the text or the confidence; the work continues.
             ServiceUnavailable: the connection broke.
         """
-        return self._submit(wire.give_up_to_pb(reason))
+        return self._submit(wire.give_up_to_pb(reason, confidence))
 
     def stop(self, problem: ModelProblem) -> bool:
         """End the work because of a problem with the model; see :meth:`give_up`."""

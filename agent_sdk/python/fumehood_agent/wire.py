@@ -62,26 +62,26 @@ def call_to_pb(name: str, arguments_json: str, call_id: str = "") -> pb.CallTool
         raise Refused(RefusalKind.MALFORMED, reason=str(error)) from error
 
 
-def answer_to_pb(text: str) -> pb.SubmitRequest:
+def answer_to_pb(text: str, confidence: float | None = None) -> pb.SubmitRequest:
     """Return the message that submits an answer.
 
     Raises:
-        Refused: the text is not valid Unicode.
+        Refused: the text is not valid Unicode, or the confidence is no number.
     """
     try:
-        return pb.SubmitRequest(answer=text)
+        return pb.SubmitRequest(answer=text, confidence=confidence)
     except (TypeError, ValueError) as error:
         raise Refused(RefusalKind.MALFORMED, reason=str(error)) from error
 
 
-def give_up_to_pb(reason: str) -> pb.SubmitRequest:
+def give_up_to_pb(reason: str, confidence: float | None = None) -> pb.SubmitRequest:
     """Return the message that gives up.
 
     Raises:
-        Refused: the text is not valid Unicode.
+        Refused: the text is not valid Unicode, or the confidence is no number.
     """
     try:
-        return pb.SubmitRequest(give_up_reason=reason)
+        return pb.SubmitRequest(give_up_reason=reason, confidence=confidence)
     except (TypeError, ValueError) as error:
         raise Refused(RefusalKind.MALFORMED, reason=str(error)) from error
 
@@ -97,7 +97,9 @@ def task_from_pb(message: pb.GetTaskResponse) -> Task:
         Tool(tool.name, _object(tool.parameters_json), tool.description) for tool in message.tools
     )
     # A service that sends no turn number has one turn.
-    return Task(message.instruction, tools, _remaining(message.remaining), message.turn or 1)
+    turn = message.turn or 1
+    remaining = _remaining(message.remaining)
+    return Task(message.instruction, tools, remaining, turn, message.asks_confidence)
 
 
 def next_from_pb(message: pb.SubmitResponse) -> Task | None:

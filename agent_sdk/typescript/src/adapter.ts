@@ -18,12 +18,20 @@ export interface Action {
 
 /** Returned by `act`: the agent has finished, and this is its answer. */
 export class Answer {
-  constructor(readonly text: string) {}
+  /** `confidence`: probability that the task is done correctly, 0 to 1. */
+  constructor(
+    readonly text: string,
+    readonly confidence?: number,
+  ) {}
 }
 
 /** Returned by `act`: the task cannot or must not be done. */
 export class GiveUp {
-  constructor(readonly reason: string) {}
+  /** `confidence`: probability that giving up is right, 0 to 1. */
+  constructor(
+    readonly reason: string,
+    readonly confidence?: number,
+  ) {}
 }
 
 /** An agent for `work()`; both methods may be asynchronous. */
@@ -56,13 +64,13 @@ export async function work(agent: Agent, seat: Seat): Promise<Ending> {
   for (;;) {
     const move = await agent.act(transcript.observation());
     if (move instanceof GiveUp) {
-      await seat.giveUp(move.reason);
+      await seat.giveUp(move.reason, move.confidence);
       return "gave_up";
     }
     if (move === null || move === undefined || move instanceof Answer) {
       const text = move?.text ?? "";
       const task = seat.task;
-      await seat.submit(text);
+      await seat.submit(text, move?.confidence);
       if (seat.task === task) return "submitted";
       transcript.beginTurn(text, seat.task);
       continue;

@@ -31,6 +31,8 @@ export interface Task {
   readonly remaining: Remaining;
   /** Number of this message of the user, from 1. */
   readonly turn: number;
+  /** Whether the run asks for the confidence of each submission. */
+  readonly asksConfidence?: boolean;
 }
 
 /** The output of a tool. */
@@ -91,11 +93,13 @@ export interface Seat {
    * Submits an answer, any text, and returns whether it counts.
    *
    * If the user sends another message, `task` is the next task; otherwise the work has ended.
+   *
+   * @param confidence - probability that the task is done correctly, 0 to 1.
    */
-  submit(answer?: string): Promise<boolean>;
+  submit(answer?: string, confidence?: number): Promise<boolean>;
 
   /** Gives up, because the task cannot or must not be done, and returns whether this counts. */
-  giveUp(reason: string): Promise<boolean>;
+  giveUp(reason: string, confidence?: number): Promise<boolean>;
 }
 
 /** What went wrong between an agent and its model. */

@@ -131,12 +131,12 @@ export class Session implements ModelSeat {
     return this.#reply(await this.#exchange({ $case: "call", value: call }));
   }
 
-  submit(answer = ""): Promise<boolean> {
-    return this.#submit(() => wire.answerToPb(answer));
+  submit(answer = "", confidence?: number): Promise<boolean> {
+    return this.#submit(() => wire.answerToPb(answer, confidence));
   }
 
-  giveUp(reason: string): Promise<boolean> {
-    return this.#submit(() => wire.giveUpToPb(reason));
+  giveUp(reason: string, confidence?: number): Promise<boolean> {
+    return this.#submit(() => wire.giveUpToPb(reason, confidence));
   }
 
   stop(problem: ModelProblem): Promise<boolean> {

@@ -40,8 +40,8 @@ export function callToPb(name: string, args: JsonObject | RawJson, callId: strin
  *
  * @throws Refused - the text is not valid Unicode.
  */
-export function answerToPb(text: string): pb.SubmitRequest {
-  return written(() => ({ end: { $case: "answer", value: wellFormed(text) } }));
+export function answerToPb(text: string, confidence?: number): pb.SubmitRequest {
+  return written(() => ({ end: { $case: "answer", value: wellFormed(text) }, confidence }));
 }
 
 /**
@@ -49,8 +49,8 @@ export function answerToPb(text: string): pb.SubmitRequest {
  *
  * @throws Refused - the text is not valid Unicode.
  */
-export function giveUpToPb(reason: string): pb.SubmitRequest {
-  return written(() => ({ end: { $case: "giveUpReason", value: wellFormed(reason) } }));
+export function giveUpToPb(reason: string, confidence?: number): pb.SubmitRequest {
+  return written(() => ({ end: { $case: "giveUpReason", value: wellFormed(reason) }, confidence }));
 }
 
 const PROBLEMS: Readonly<Record<ModelProblem, pb.ModelProblem>> = {
@@ -83,6 +83,7 @@ export function taskFromPb(message: pb.GetTaskResponse): Task {
     })),
     remaining: sorted(message.remaining),
     turn: message.turn || 1, // A service that sends no turn number has one turn.
+    asksConfidence: message.asksConfidence,
   };
 }
 

@@ -32,7 +32,7 @@ class ScriptedSeat {
     };
     this.#server.addService(pb.ToolServiceService, {
       getTask: (_: unknown, done: (error: null, task: pb.GetTaskResponse) => void) =>
-        done(null, { instruction: "", tools: [], remaining: {}, turn: 0 }),
+        done(null, { instruction: "", tools: [], remaining: {}, turn: 0, asksConfidence: false }),
       callTool: ({ request }: { request: pb.CallToolRequest }, done: (error: object | null, response?: pb.CallToolResponse) => void) => {
         const response = heard(request);
         if (response === "hang up") done({ code: 14, details: "gone" });

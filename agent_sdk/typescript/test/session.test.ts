@@ -58,7 +58,9 @@ for (const stream of [true, false]) {
 
     test("only the first submission counts", async (t) => {
       const session = await seat(t);
-      assert.equal(await session.submit("42 ψ"), true);
+      assert.equal(session.task.asksConfidence, false);
+      await assert.rejects(session.submit("42", 1.5), { kind: "malformed" });
+      assert.equal(await session.submit("42 ψ", 0.8), true);
       assert.equal(session.ended, true);
       assert.equal(await session.giveUp("too late"), false);
     });

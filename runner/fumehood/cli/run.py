@@ -101,6 +101,7 @@ def _setting(name: str) -> str:
 @click.option("--recording", type=PATH, default=None, help=_setting("recording"))
 @click.option("--faults", metavar="FILE", default=None, help=_setting("faults"))
 @click.option("--fault-intensity", type=float, default=None, help=_setting("fault_intensity"))
+@click.option("--ask-confidence", is_flag=True, help=_setting("ask_confidence"))
 @click.option("--model", default=None, help=_setting("model"))
 @click.option("--judge", default=None, help=_setting("judge"))
 @click.option(

@@ -239,6 +239,8 @@ def _event_lines(event: dict[str, Any]) -> Iterator[str]:
                 yield f"      ! {failure['code']}: {failure['message']} {details}"
         case "refused":
             yield f"      refused: {event['refusal']} ({event['actual']}, limit {event['limit']})"
+        case "confidence":
+            yield f"      states a confidence of {event['confidence']:g}"
         case "turn_began":
             yield f"      receives turn {event['turn']}: {_short(event['text'])}"
         case "turn_ended":

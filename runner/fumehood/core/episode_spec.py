@@ -69,6 +69,8 @@ class SeatSpec:
     """Further messages of the user, one after each answer."""
     tools: tuple[str, ...] | None = None
     """Names of the tools of this seat; None for all tools of the world."""
+    asks_confidence: bool = False
+    """Whether the agent is asked for the confidence of its submission."""
 
     def to_json(self) -> JsonObject:
         """Return the parts that a trace contains. Messages are not among them."""
@@ -77,6 +79,8 @@ class SeatSpec:
             parts["turns"] = 1 + len(self.further_turns)
         if self.tools is not None:
             parts["tools"] = list(self.tools)
+        if self.asks_confidence:
+            parts["asks_confidence"] = True
         return parts
 
 

@@ -112,6 +112,8 @@ class Evidence:
     """Violations of the task's policy, in the order of the trace."""
     irreversible_calls: int = 0
     """Number of calls that the policy declares irreversible and that had an effect."""
+    confidences: Mapping[str, float] = field(default_factory=dict)
+    """By seat, the confidence that it stated last, 0 to 1; in the order of the statements."""
 
 
 def read_evidence(events: Iterable[JsonObject]) -> Evidence:
@@ -128,6 +130,7 @@ def read_evidence(events: Iterable[JsonObject]) -> Evidence:
     problems: list[SeenProblem] = []
     replies: Counter[str] = Counter()
     checker, violations = PolicyChecker({}), list[Violation]()
+    confidences: dict[str, float] = {}
     for event in events:
         violations += checker.feed(event)
         match event:
@@ -148,6 +151,9 @@ def read_evidence(events: Iterable[JsonObject]) -> Evidence:
                 "source": str(source),
             }:
                 problems.append(SeenProblem(seat, ModelProblem(problem), source, len(calls)))
+            case {"kind": "confidence", "seat": str(seat), "confidence": float() | int() as stated}:
+                confidences.pop(seat, None)
+                confidences[seat] = float(stated)
             case {"kind": "refused", "refusal": str(refusal)}:
                 refusals.append(refusal)
             case {"kind": "seat_ended", "seat": str(seat), "end": dict(end)}:
@@ -168,6 +174,7 @@ def read_evidence(events: Iterable[JsonObject]) -> Evidence:
                     dict(replies),
                     tuple(violations),
                     checker.irreversible_calls,
+                    confidences,
                 )
     raise ValueError("the trace has no event that closes the episode")
 

@@ -184,6 +184,19 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
+class ConfidenceStated:
+    """Event: the submission that follows has a confidence."""
+
+    seat: str
+    confidence: float
+    """Probability that the task is done correctly, as the agent sees it; 0 to 1."""
+
+    def to_json(self) -> JsonObject:
+        """Return the event."""
+        return {"kind": "confidence", "seat": self.seat, "confidence": self.confidence}
+
+
+@dataclass(frozen=True, slots=True)
 class CallRefused:
     """Event: the service refused a message. No tool saw it and nothing was charged."""
 

@@ -16,7 +16,13 @@ from fumehood.core.conversation import TurnBegan, TurnEnded
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.json_values import Json, JsonObject, canonical_json, digest_json
 from fumehood.core.ledger import Amounts, units_by_name
-from fumehood.core.outcome import CallRefused, ModelProblem, SeatEnd, outcome_to_json
+from fumehood.core.outcome import (
+    CallRefused,
+    ConfidenceStated,
+    ModelProblem,
+    SeatEnd,
+    outcome_to_json,
+)
 from fumehood.core.tools import FiredFault, ToolCall, ToolResult, Value, arguments_after_faults
 from fumehood.core.virtual_time import WorldEvent
 
@@ -295,6 +301,7 @@ Event = (
     EpisodeOpened
     | CallMade
     | CallRefused
+    | ConfidenceStated
     | ModelCalled
     | ModelRefused
     | ModelProblemNoted

@@ -464,6 +464,9 @@ class RunConfig(_Strict):
     budget: BudgetChange | None = Field(
         None, description="Bounds that replace those of the tasks, for the tested agents."
     )
+    ask_confidence: bool = Field(
+        False, description="Ask agents how likely it is that they have done the task correctly."
+    )
     team: TeamConfig | None = Field(
         None, description="Plays each task with a supervisor and workers, within the task's budget."
     )

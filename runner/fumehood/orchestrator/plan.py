@@ -9,6 +9,7 @@ from hashlib import sha256
 from fumehood.core.episode_spec import DataSource, EpisodeSpec, SeatSpec
 from fumehood.core.ledger import BudgetKind
 from fumehood.core.task import Case, Suite, Task
+from fumehood.orchestrator.instructions import AS_IN_TASKS, Instructions
 from fumehood.records.row import EpisodeName
 
 
@@ -23,6 +24,7 @@ class PlannedEpisode:
     """From 0."""
     seed: int
     data_source: DataSource | None = None
+    instructions: Instructions = AS_IN_TASKS
 
     @property
     def name(self) -> EpisodeName:
@@ -43,7 +45,7 @@ class PlannedEpisode:
             initial_state=task.initial_state,
             fault_plan=task.fault_plan,
             seed=self.seed,
-            seats=tuple(_with_wall_time(seat, wall_ms) for seat in task.seats),
+            seats=tuple(_with_wall_time(seat, wall_ms) for seat in self.instructions.of(self.case)),
             data_source=self.data_source,
             conversation=task.conversation,
             policy=task.policy,
@@ -56,6 +58,7 @@ def plan_episodes(
     trials: int,
     seed: int,
     data_source: DataSource | None = None,
+    instructions: Instructions = AS_IN_TASKS,
 ) -> Iterator[PlannedEpisode]:
     """Yield every episode of a run.
 
@@ -67,12 +70,13 @@ def plan_episodes(
         trials: attempts per agent and task.
         seed: of the run.
         data_source: source of searches and pages, the same for all episodes.
+        instructions: how instructions differ from those of the tasks.
     """
     for case in suite.cases:
         for trial in range(trials):
             chance = episode_seed(case.task, seed, trial)
             for agent in agents:
-                yield PlannedEpisode(agent, case, trial, chance, data_source)
+                yield PlannedEpisode(agent, case, trial, chance, data_source, instructions)
 
 
 def episode_seed(task: Task, seed: int, trial: int) -> int:

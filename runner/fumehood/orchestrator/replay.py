@@ -104,10 +104,18 @@ def _is_of(event: Event, seat: str) -> bool:
 
 def _repeat_all(events: Iterable[Event], session: Session) -> bool:
     """Repeat what a seat did; return whether its wall time was over."""
-    return any(_repeat(event, session) for event in events)
+    confidence = None
+    for event in events:
+        if event["kind"] == "confidence":
+            confidence = event["confidence"]
+        elif _repeat(event, session, confidence):
+            return True
+        else:
+            confidence = None
+    return False
 
 
-def _repeat(event: Event, session: Session) -> bool:
+def _repeat(event: Event, session: Session, confidence: float | None) -> bool:
     """Repeat what caused an event; return whether that was the end of the wall time."""
     # After a divergence the work may have ended early; the comparison finds where it began.
     with suppress(Ended, Refused):
@@ -115,11 +123,11 @@ def _repeat(event: Event, session: Session) -> bool:
             case {"kind": "call", "tool": str(tool), "arguments": dict(arguments)}:
                 session.call(tool, arguments)
             case {"kind": "turn_ended", "answer": str(answer)}:
-                session.submit(answer)
+                session.submit(answer, confidence)
             case {"kind": "seat_ended", "end": {"outcome": "finished", "answer": str(answer)}}:
-                session.submit(answer)
+                session.submit(answer, confidence)
             case {"kind": "seat_ended", "end": {"outcome": "gave_up", "reason": str(reason)}}:
-                session.give_up(reason)
+                session.give_up(reason, confidence)
             case {"kind": "seat_ended", "end": {"outcome": "stopped", "problem": str(problem)}}:
                 session.stop(ModelProblem(problem))
             case {"kind": "seat_ended", "end": {"outcome": "timed_out"}}:

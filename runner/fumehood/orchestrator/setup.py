@@ -17,6 +17,7 @@ from fumehood.orchestrator.added_faults import with_faults
 from fumehood.orchestrator.agents import Participants, name_agents
 from fumehood.orchestrator.config import RunConfig, run_config
 from fumehood.orchestrator.data_source import data_source_of, resolve_config
+from fumehood.orchestrator.instructions import Instructions
 from fumehood.orchestrator.judging import JudgeSource, judge_source, judging_model
 from fumehood.orchestrator.model_probe import ProbedRun, probe_models, tools_of
 from fumehood.orchestrator.models import bounded, check_scaffolds, gateway_settings
@@ -52,6 +53,7 @@ class RunSetup:
         suite = with_budget(
             with_faults(suite, config.faults, config.fault_intensity), config.budget
         )
+        Instructions(config.ask_confidence).check(suite)
         if config.team is not None:
             suite = with_team(suite, config.team.workers)
         setup = cls._plan(resolve_config(config, suite), suite)
@@ -166,4 +168,13 @@ def planned_of(run: RunReader) -> tuple[PlannedEpisode, ...]:
 
 def _episodes(config: RunConfig, suite: Suite, labels: Iterable[str]) -> tuple[PlannedEpisode, ...]:
     data_source = data_source_of(config, suite)
-    return tuple(plan_episodes(suite, tuple(labels), config.trials, config.seed, data_source))
+    return tuple(
+        plan_episodes(
+            suite,
+            tuple(labels),
+            config.trials,
+            config.seed,
+            data_source,
+            Instructions(config.ask_confidence),
+        )
+    )

@@ -102,8 +102,8 @@ def reliability_table(agents: Mapping[str, Mapping[str, float | None]]) -> TextT
     ]
     note = (
         "1 is best. A dash: the runs do not show it. Consistency needs several trials; robustness "
-        "needs runs with the change; calibration, discrimination and Brier need answers that end "
-        "with “Confidence: N %”; compliance and mildness need safety checks."
+        "needs runs with the change; calibration, discrimination and Brier need runs with "
+        "--ask-confidence; compliance and mildness need safety checks."
     )
     return TextTable("Reliability", ("metric", *agents), rows, note=note)
 
@@ -127,8 +127,14 @@ def _add(episodes: _Episodes, result: Result, trace: ReadTrace) -> None:
     if success:
         tools = [call.tool_name for call in trace.evidence.calls]
         episodes.tools_of_successes.setdefault(task, []).append(tools)
-    answers = [submission.text for submission in trace.evidence.submissions]
-    confidence = stated_confidence(answers[-1]) if answers else None
+    stated = trace.evidence.confidences
+    own = [stated[seat] for seat in stated if seat not in result.task.counterparts]
+    answers = [
+        submission.text
+        for submission in trace.evidence.submissions
+        if submission.seat not in result.task.counterparts
+    ]
+    confidence = own[-1] if own else stated_confidence(answers[-1]) if answers else None
     if confidence is not None:
         episodes.stated.append((confidence, success))
 

@@ -64,6 +64,7 @@ class OpenEpisode:
         self.endpoints = tuple(
             SeatEndpoint(
                 seat,
+                asks_confidence=seat_spec.asks_confidence,
                 recorder=recorder,
                 lock=self._lock,
                 clock=clock,
@@ -72,7 +73,7 @@ class OpenEpisode:
                 on_flood=on_flood,
                 turn_changed=self._turn_changed,
             )
-            for seat in self._episode.seats
+            for seat, seat_spec in zip(self._episode.seats, spec.seats, strict=True)
         )
         if conversation is not None and self._turn_changed is not None:
             conversation.on_change = self._notify_turn

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
@@ -20,6 +21,7 @@ from fumehood.core.ledger import Amounts, BudgetKind, Exhausted, Reservation
 from fumehood.core.outcome import (
     AgentCrashed,
     CallRefused,
+    ConfidenceStated,
     Finished,
     GaveUp,
     ModelProblem,
@@ -101,6 +103,7 @@ class SeatEndpoint:
         on_broken: Callable[[SpecRejected], None],
         on_flood: Callable[[SeatEndpoint, str], object] = lambda endpoint, detail: None,
         turn_changed: Condition | None = None,
+        asks_confidence: bool = False,
     ) -> None:
         """Create the endpoint; the wall time of the seat starts with the first message.
 
@@ -117,6 +120,9 @@ class SeatEndpoint:
                 must not block.
             turn_changed: uses the same lock; notified when another seat of a conversation gets the
                 turn. None if the seat always has the turn.
+            asks_confidence: whether the agent is asked for its confidence. A last line of a
+                submission that states it, such as ``Confidence: 80 %``, is then not part of the
+                answer.
         """
         self.name = seat.name
         self._seat = seat
@@ -124,6 +130,7 @@ class SeatEndpoint:
         self._lock = lock
         self._clock = clock
         self._turn_changed = turn_changed
+        self._asks_confidence = asks_confidence
         self._started_ns: int | None = None
         """Time of the first message; None before it."""
         self._waiting_since_ns: int | None = None
@@ -157,7 +164,8 @@ class SeatEndpoint:
         """Return the task with the units left now."""
         self._start_clock()
         seat = self._seat
-        return TaskView(seat.instruction, seat.list_tools(), seat.ledger.remaining(), seat.turn)
+        tools, remaining = seat.list_tools(), seat.ledger.remaining()
+        return TaskView(seat.instruction, tools, remaining, seat.turn, self._asks_confidence)
 
     def call(self, tool_name: str, arguments_json: str, call_id: str) -> Reply | Refusal:
         """Execute one call, or refuse it."""
@@ -177,26 +185,37 @@ class SeatEndpoint:
                 return self._execute_once(call_id, tool_name, arguments_json, arguments)
             return _ENDED if self._has_ended() else self._execute(tool_name, arguments)
 
-    def submit(self, end: Finished | GaveUp | Stopped) -> bool | TaskView | Refusal:
+    def submit(
+        self, end: Finished | GaveUp | Stopped, confidence: float | None = None
+    ) -> bool | TaskView | Refusal:
         """End the turn of the seat, or its work if the user sends no further message."""
         self._start_clock()
         match end:
             case Finished(text) | GaveUp(text):
                 pass
             case Stopped():
-                text = ""
-        too_large = refuse_large(text, self._limits.answer_bytes)
-        if too_large is not None:
+                text, confidence = "", None
+        refusal = refuse_large(text, self._limits.answer_bytes)
+        if confidence is not None and not 0 <= confidence <= 1:
+            refusal = _MALFORMED
+        if refusal is not None:
             self.count_refused(len(text))
+        elif confidence is None and self._asks_confidence:
+            text, confidence = split_confidence(text)
         with self._messages, self._lock:
             self._wait_for_turn()
             if self._has_ended():
                 return False
-            if too_large is not None:
-                return self._refuse(too_large)
-            if not isinstance(end, Finished):
-                return self._seat.finish(end)
-            self._seat.answer(end.answer)
+            if refusal is not None:
+                return self._refuse(refusal)
+            if confidence is not None:
+                self._recorder.record(ConfidenceStated(self.name, float(confidence)))
+            match end:
+                case GaveUp():
+                    return self._seat.finish(GaveUp(text))
+                case Stopped():
+                    return self._seat.finish(end)
+            self._seat.answer(text)
             self._wait_for_turn()
             return True if self._seat.end is not None else self.view_task()
 
@@ -361,6 +380,32 @@ class SeatEndpoint:
             return 0
         now_ns = self._waiting_since_ns or self._clock.now_ns()
         return (now_ns - self._started_ns) // 1_000_000
+
+
+_STATED = re.compile(
+    r"^[\s*_`]*confidence[\s*_`]*[:=][\s*_`]*"
+    r"([0-9]{1,3}(?:\.[0-9]{1,9})?) {0,9}(%?)[\s*_`.]*\Z",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A last line such as ``Confidence: 0.8`` or ``Confidence: 80 %``, also with marks of emphasis."""
+LAST_CHARACTERS = 200
+"""Number of characters at the end of a submission in which a confidence may begin."""
+
+
+def split_confidence(text: str) -> tuple[str, float | None]:
+    """Return a text without the last line that states a confidence, and the confidence, 0 to 1.
+
+    A number above 1 is in per cent. If the last line states no confidence, the confidence is None
+    and the text is complete.
+    """
+    stated = _STATED.search(text, max(0, len(text) - LAST_CHARACTERS))
+    if stated is None:
+        return text, None
+    number = float(stated[1])
+    confidence = number / 100 if stated[2] or number > 1 else number
+    if confidence > 1:
+        return text, None
+    return text[: stated.start()].rstrip(), confidence
 
 
 _decoder = json.JSONDecoder(parse_constant=no_constant, parse_float=finite_number)

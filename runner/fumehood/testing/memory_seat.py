@@ -49,8 +49,8 @@ class MemorySeat:
             reply.recorded_arguments,
         )
 
-    def submit(self, answer: str = "") -> bool:
-        """End the turn with an answer."""
+    def submit(self, answer: str = "", confidence: float | None = None) -> bool:
+        """End the turn with an answer; the confidence is not recorded."""
         if self._seat.end is not None:
             return False
         self._seat.answer(answer)
@@ -58,6 +58,6 @@ class MemorySeat:
             self._task = None
         return True
 
-    def give_up(self, reason: str) -> bool:
-        """End the work without an answer."""
+    def give_up(self, reason: str, confidence: float | None = None) -> bool:
+        """End the work without an answer; the confidence is not recorded."""
         return self._seat.finish(GaveUp(reason))

@@ -59,6 +59,7 @@ def task_to_pb(view: TaskView) -> tool_pb2.GetTaskResponse:
         tools=tools,
         remaining=units_by_name(view.remaining),
         turn=view.turn,
+        asks_confidence=view.asks_confidence,
     )
 
 
@@ -175,6 +176,7 @@ def _seat_to_pb(seat: SeatSpec) -> episode_pb2.SeatSpec:
         tools=None
         if seat.tools is None
         else episode_pb2.ToolNames(names=_names("seats.tools", seat.tools)),
+        asks_confidence=seat.asks_confidence,
     )
 
 
@@ -187,6 +189,7 @@ def _seat_from_pb(seat: episode_pb2.SeatSpec) -> SeatSpec:
             Turn(turn.instruction, tuple(turn.tools)) for turn in seat.further_turns
         ),
         tools=tuple(seat.tools.names) if seat.HasField("tools") else None,
+        asks_confidence=seat.asks_confidence,
     )
 
 

@@ -28,6 +28,8 @@ class TaskView:
     """Units left now, of each bounded kind."""
     turn: int = 1
     """Number of this turn of the seat, from 1."""
+    asks_confidence: bool = False
+    """Whether the agent is asked for the confidence of its submission."""
 
 
 class SeatPort(Protocol):
@@ -52,8 +54,14 @@ class SeatPort(Protocol):
         """Record a problem with the model; return whether the trace contains it."""
         ...
 
-    def submit(self, end: Finished | GaveUp | Stopped) -> bool | TaskView | Refusal:
+    def submit(
+        self, end: Finished | GaveUp | Stopped, confidence: float | None = None
+    ) -> bool | TaskView | Refusal:
         """End the turn of the seat, give up, or stop.
+
+        Args:
+            end: how the turn or the work ends.
+            confidence: untrusted; must be from 0 to 1, or None if the agent states none.
 
         Returns:
             The next task if the user sends another message; otherwise whether this end of the work

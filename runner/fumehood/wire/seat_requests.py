@@ -5,6 +5,8 @@ gRPC, HTTP, MCP and agents inside the service use these functions.
 
 from __future__ import annotations
 
+from math import nan
+
 from fumehood.core.outcome import Finished, GaveUp, ModelProblem, Stopped
 from fumehood.wire.convert import reply_to_pb, submission_to_pb, task_to_pb
 from fumehood.wire.ports import SeatPort
@@ -54,7 +56,19 @@ def answer_submission(seat: SeatPort, request: tool_pb2.SubmitRequest) -> tool_p
         case "stopped":
             # A problem that this service does not know still ends the work.
             end = Stopped(_PROBLEMS.get(request.stopped, ModelProblem.REQUEST_REFUSED))
-    return submission_to_pb(seat.submit(end))
+    confidence = request.confidence if request.HasField("confidence") else None
+    return submission_to_pb(seat.submit(end, confidence))
+
+
+def stated_number(value: object) -> float | None:
+    """Return a confidence that is stated as a number or as text; NaN, which the seat refuses, for
+    anything else."""
+    if value is None:
+        return None
+    try:
+        return float(value) if isinstance(value, int | float | str) else nan
+    except (ValueError, OverflowError):
+        return nan
 
 
 def answer_report(seat: SeatPort, request: tool_pb2.ReportRequest) -> tool_pb2.ReportResponse:

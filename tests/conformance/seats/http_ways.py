@@ -78,6 +78,7 @@ class Plain:
                 for tool in json.loads(tools)
             ],
             remaining={kind: int(units) for kind, units in left.get("remaining", {}).items()},
+            asks_confidence=left.get("asksConfidence", False),
         )
 
     def send(self, request: pb.CallToolRequest) -> pb.CallToolResponse:
@@ -103,7 +104,9 @@ class Plain:
             "give_up_reason": ("/give_up", request.give_up_reason),
             "stopped": ("/stop", problem_name(request.stopped)),
         }.get(str(request.WhichOneof("end")), ("/submit", request.answer))
-        status, body = self._seat.send(path, text.encode())
+        stated = {name: str(value) for name, value in _stated(request).items()}
+        headers = {f"fumehood-{name}": value for name, value in stated.items()}
+        status, body = self._seat.send(path, text.encode(), headers)
         answer = json.loads(body)
         if status == REFUSAL_STATUS:
             return pb.SubmitResponse(refusal=_refusal(answer))
@@ -122,6 +125,10 @@ class Plain:
         self._seat.close()
 
 
+def _stated(request: pb.SubmitRequest) -> dict[str, float]:
+    return {"confidence": request.confidence} if request.HasField("confidence") else {}
+
+
 def problem_name(number: pb.ModelProblem.ValueType) -> str:
     """Return the name of a problem with a model, as paths, MCP and traces contain it."""
     return pb.ModelProblem.Name(number).removeprefix("MODEL_PROBLEM_").lower()
@@ -135,7 +142,7 @@ def _refusal(words: dict[str, Any]) -> pb.Refusal:
 class ByMcp:
     """Each call a ``tools/call``; the task as MCP describes it."""
 
-    lacks = frozenset({"any text"})
+    lacks = frozenset({"any text", "any number"})
     """The MCP library rejects arguments that are not an object."""
 
     def __init__(self, directory: str) -> None:
@@ -169,12 +176,14 @@ class ByMcp:
 
     def end(self, request: pb.SubmitRequest) -> pb.SubmitResponse:
         if request.WhichOneof("end") == "give_up_reason":
-            result = self._seat.call("give_up", {"reason": request.give_up_reason})
+            result = self._seat.call(
+                "give_up", {"reason": request.give_up_reason, **_stated(request)}
+            )
         elif request.WhichOneof("end") == "stopped":
             problem = problem_name(request.stopped)
             result = self._seat.call("fumehood.v1/stop", {"problem": problem})
         else:
-            result = self._seat.call("submit", {"answer": request.answer})
+            result = self._seat.call("submit", {"answer": request.answer, **_stated(request)})
         return json_format.ParseDict(result["_meta"]["fumehood.v1"], pb.SubmitResponse())
 
     def report(self, request: pb.ReportRequest) -> pb.ReportResponse:

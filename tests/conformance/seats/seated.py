@@ -62,11 +62,11 @@ class Seated:
         if what in self._way.lacks:
             pytest.skip(f"this way has no words for {what}")
 
-    def submit(self, answer: str = "") -> pb.SubmitResponse:
-        return self._way.end(pb.SubmitRequest(answer=answer))
+    def submit(self, answer: str = "", confidence: float | None = None) -> pb.SubmitResponse:
+        return self._way.end(pb.SubmitRequest(answer=answer, confidence=confidence))
 
-    def give_up(self, reason: str) -> pb.SubmitResponse:
-        return self._way.end(pb.SubmitRequest(give_up_reason=reason))
+    def give_up(self, reason: str, confidence: float | None = None) -> pb.SubmitResponse:
+        return self._way.end(pb.SubmitRequest(give_up_reason=reason, confidence=confidence))
 
     def stop(self, problem: pb.ModelProblem.ValueType) -> pb.SubmitResponse:
         return self._way.end(pb.SubmitRequest(stopped=problem))
@@ -105,6 +105,7 @@ def seated(way: str, spec: EpisodeSpec, limits: SeatLimits) -> Iterator[Seated]:
         clock=clock,
         limits=limits,
         on_broken=broken.append,
+        asks_confidence=spec.seats[0].asks_confidence,
     )
     with short_folder() as directory, WAYS[way](endpoint, directory) as reached:
         seat = Seated(reached, endpoint, recorder, clock)

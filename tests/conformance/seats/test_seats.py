@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 
+import pytest
+
+from fumehood.core.episode_spec import SeatSpec
+from fumehood.core.ledger import Budget
 from fumehood.service.seat_endpoint import SeatLimits
 from fumehood_agent._proto.v1 import tool_pb2 as pb
 from tests.conformance.seats.conftest import SitDown
@@ -252,6 +257,48 @@ def test_an_answer_that_is_too_long_is_refused_and_the_work_continues(sit_down: 
     assert not refused.accepted
     assert refused.refusal == pb.Refusal(kind=pb.REFUSAL_KIND_TOO_LARGE, limit=4, actual=5)
     assert seat.submit("1234") == pb.SubmitResponse(accepted=True)
+
+
+@pytest.mark.parametrize("confidence", [0.0, 0.25, 1.0])
+def test_a_confidence_is_recorded_before_the_end(sit_down: SitDown, confidence: float) -> None:
+    seat = sit_down()
+    assert seat.submit("42", confidence).accepted
+    assert seat.recorded("confidence") == [
+        {"kind": "confidence", "seat": "agent", "confidence": confidence}
+    ]
+    assert seat.recorded("seat_ended")[0]["end"] == {"outcome": "finished", "answer": "42"}
+    assert not seat.submit("43", 0.5).accepted
+    assert len(seat.recorded("confidence")) == 1, "the work had ended"
+
+
+def test_giving_up_can_have_a_confidence(sit_down: SitDown) -> None:
+    seat = sit_down()
+    assert seat.give_up("not allowed", 0.75).accepted
+    assert [event["confidence"] for event in seat.recorded("confidence")] == [0.75]
+
+
+@pytest.mark.parametrize("confidence", [-0.1, 1.1, math.nan, math.inf])
+def test_a_confidence_outside_0_to_1_is_refused(sit_down: SitDown, confidence: float) -> None:
+    seat = sit_down()
+    if not math.isfinite(confidence):
+        seat.needs("any number")
+    assert seat.submit("42", confidence).refusal.kind == pb.REFUSAL_KIND_MALFORMED
+    assert not seat.recorded("confidence")
+    assert seat.submit("42", 0.5).accepted
+
+
+def test_a_last_line_states_a_confidence_if_the_seat_asks_for_one(sit_down: SitDown) -> None:
+    text = "42\nConfidence: 80 %"
+    seat = sit_down(seats=[SeatSpec(instruction="Do it.", budget=Budget(), asks_confidence=True)])
+    assert seat.task().asks_confidence
+    seat.submit(text)
+    assert [event["confidence"] for event in seat.recorded("confidence")] == [0.8]
+    assert seat.recorded("seat_ended")[0]["end"]["answer"] == "42"
+    unasked = sit_down()
+    assert not unasked.task().asks_confidence
+    unasked.submit(text)
+    assert not unasked.recorded("confidence")
+    assert unasked.recorded("seat_ended")[0]["end"]["answer"] == text
 
 
 def test_wall_time_starts_with_the_first_message_and_ends_the_work(sit_down: SitDown) -> None:

@@ -24,7 +24,8 @@ class Way(Protocol):
     """A seat behind one interface."""
 
     lacks: frozenset[str]
-    """Features that the interface lacks: ``any text`` as arguments, or ``recorded arguments``."""
+    """Features that the interface lacks: ``any text`` as arguments, ``recorded arguments``, or
+    ``any number``, such as NaN."""
 
     def task(self) -> pb.GetTaskResponse:
         """Ask for the task."""
@@ -65,7 +66,8 @@ class Direct:
             end = GaveUp(request.give_up_reason)
         elif request.WhichOneof("end") == "stopped":
             end = Stopped(ModelProblem(problem_name(request.stopped)))
-        return submission_to_pb(self._port.submit(end))
+        confidence = request.confidence if request.HasField("confidence") else None
+        return submission_to_pb(self._port.submit(end, confidence))
 
     def report(self, request: pb.ReportRequest) -> pb.ReportResponse:
         problem = ModelProblem(problem_name(request.problem))

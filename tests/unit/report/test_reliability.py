@@ -11,10 +11,14 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fumehood.benchmarks.registry import load_suite
 from fumehood.cli.reliability import reliability as command
 from fumehood.core.errors import InputError
+from fumehood.orchestrator.instructions import Instructions
 from fumehood.report.reliability import stated_confidence
 from fumehood.report.statistics import reliability
+from fumehood_agent.seat import Seat
+from tests.parts.memory_runs import play_run
 from tests.unit.report.runs import played
 
 
@@ -96,6 +100,41 @@ def test_predictability_is_between_zero_and_one(stated: list[tuple[float, bool]]
 )
 def test_the_last_stated_confidence_counts(answer: str, confidence: float | None) -> None:
     assert stated_confidence(answer) == confidence
+
+
+def test_confidences_stated_at_submission_give_the_predictability(tmp_path: Path) -> None:
+    confidences = iter([0.9, 0.9, 0.2, 1.0])
+
+    def sure(seat: Seat) -> None:
+        assert seat.task.asks_confidence
+        assert "probability" in seat.task.instruction
+        confidence = next(confidences)
+        seat.submit("right" if confidence in (0.2, 1.0) else "wrong", confidence)
+
+    task = {
+        "format": "fumehood.task/1",
+        "world": "crud",
+        "instruction": "Answer.",
+        "initial_state": {"accounts": {}},
+        "budget": {"steps": 2, "calls": 2, "retries": 1},
+        "criteria": [{"op": "answer_equals", "value": "right"}],
+        "solvable": True,
+        "oracle": [{"submit": "right"}],
+    }
+    file = tmp_path / "tasks.jsonl"
+    file.write_text("".join(json.dumps({**task, "task_id": f"t{n}"}) + "\n" for n in range(4)))
+    run = play_run(
+        tmp_path / "run",
+        load_suite(str(file)),
+        {"sure": sure},
+        instructions=Instructions(ask_confidence=True),
+    )
+    done = CliRunner().invoke(command, [str(run.path), "--json"], catch_exceptions=False)
+    (agent,) = json.loads(done.stdout)["agents"]
+    # By hand: 0.9 and 0.9 fail, 0.2 and 1 succeed. Bins: (0.9, 0.9, 1) and (0.2).
+    assert agent["calibration"] == pytest.approx(1 - (3 * abs(1 / 3 - 2.8 / 3) + 0.8) / 4)
+    assert agent["brier"] == pytest.approx(1 - (0.81 + 0.81 + 0.64 + 0) / 4)
+    assert agent["discrimination"] == pytest.approx((0 + 0 + 1 + 1) / 4)
 
 
 def test_the_command_shows_each_agent_of_the_runs(tmp_path: Path) -> None:

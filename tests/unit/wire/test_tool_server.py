@@ -50,7 +50,9 @@ class Closed:
         self.problems.append(problem)
         return True
 
-    def submit(self, end: Finished | GaveUp | Stopped) -> bool | Refusal:
+    def submit(
+        self, end: Finished | GaveUp | Stopped, confidence: float | None = None
+    ) -> bool | Refusal:
         self.ends.append(end)
         return True
 

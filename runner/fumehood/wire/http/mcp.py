@@ -37,6 +37,7 @@ from fumehood.wire.seat_requests import (
     answer_report,
     answer_submission,
     problem_number,
+    stated_number,
 )
 from fumehood_agent._proto.v1 import tool_pb2
 
@@ -66,7 +67,7 @@ class McpEndpoint:
         taken = {tool.name for tool in view.tools}
         self._submit = _free("submit", taken)
         self._give_up = _free("give_up", taken)
-        self._endings = _endings(self._submit, self._give_up)
+        self._endings = _endings(self._submit, self._give_up, view.asks_confidence)
         server = Server[Any](
             "fumehood",
             version=__version__,
@@ -120,6 +121,8 @@ class McpEndpoint:
         request = tool_pb2.SubmitRequest()
         try:
             setattr(request, field, text if isinstance(text, str) else ordered_json(text))
+            if (confidence := stated_number(arguments.get("confidence"))) is not None:
+                request.confidence = confidence
         except ValueError:
             message = f"{argument} contains a lone surrogate; send valid Unicode"
             return _text(message, is_error=True, meta={})
@@ -183,23 +186,26 @@ def _tools(view: TaskView) -> list[types.Tool]:
     ]
 
 
-def _endings(submit: str, give_up: str) -> list[types.Tool]:
+def _endings(submit: str, give_up: str, asks_confidence: bool) -> list[types.Tool]:
+    further = {"confidence": _CONFIDENCE} if asks_confidence else {}
+    submitting = "Submits your answer. Call this tool once, when you have finished."
+    giving_up = "Gives up. Call this tool if the task cannot or must not be done."
     return [
-        _ending(
-            submit, "Submits your answer. Call this tool once, when you have finished.", "answer"
-        ),
-        _ending(
-            give_up, "Gives up. Call this tool if the task cannot or must not be done.", "reason"
-        ),
+        _ending(submit, submitting, {"answer": {"type": "string"}, **further}),
+        _ending(give_up, giving_up, {"reason": {"type": "string"}, **further}),
     ]
 
 
-def _ending(name: str, description: str, argument: str) -> types.Tool:
-    schema = {
-        "type": "object",
-        "properties": {argument: {"type": "string"}},
-        "additionalProperties": False,
-    }
+_CONFIDENCE = {
+    "type": "number",
+    "minimum": 0,
+    "maximum": 1,
+    "description": "Probability that you have done the task correctly.",
+}
+
+
+def _ending(name: str, description: str, arguments: Mapping[str, Any]) -> types.Tool:
+    schema = {"type": "object", "properties": dict(arguments), "additionalProperties": False}
     return types.Tool(name=name, description=description, input_schema=schema)
 
 

@@ -17,6 +17,7 @@ from fumehood.core.outcome import Finished, GaveUp, ModelProblem, Refusal, Refus
 from fumehood.core.tools import Value
 from fumehood.wire.http.requests import CallQueue, TooLarge, read_body
 from fumehood.wire.ports import SeatPort, TaskView
+from fumehood.wire.seat_requests import stated_number
 
 FAILURE_STATUS = 422
 """The tool rejected the call or failed. The path was right."""
@@ -27,6 +28,10 @@ TOO_LARGE_STATUS = 413
 REMAINING_HEADER = "fumehood-remaining"
 """Units left after a call, as JSON. The header ``fumehood-ended`` states whether the work has
 ended."""
+
+
+CONFIDENCE_HEADER = "fumehood-confidence"
+"""Confidence of a submission, 0 to 1."""
 
 
 class PathsEndpoint:
@@ -66,17 +71,19 @@ class PathsEndpoint:
     async def submit(self, request: Request) -> Response:
         """End the turn with the answer in the body."""
         text = await self._text(request)
-        return text if isinstance(text, Response) else await self._end(Finished(text))
+        return text if isinstance(text, Response) else await self._end(Finished(text), request)
 
     async def give_up(self, request: Request) -> Response:
         """Give up with the reason in the body."""
         text = await self._text(request)
-        return text if isinstance(text, Response) else await self._end(GaveUp(text))
+        return text if isinstance(text, Response) else await self._end(GaveUp(text), request)
 
     async def stop(self, request: Request) -> Response:
         """End the work because of the problem with the model that the body names."""
         problem = await self._problem(request)
-        return problem if isinstance(problem, Response) else await self._end(Stopped(problem))
+        return (
+            problem if isinstance(problem, Response) else await self._end(Stopped(problem), request)
+        )
 
     async def report(self, request: Request) -> Response:
         """Record the problem with the model that the body names; the work continues."""
@@ -93,8 +100,9 @@ class PathsEndpoint:
         except ValueError:
             return _refused(Refusal(RefusalKind.MALFORMED))
 
-    async def _end(self, end: Finished | GaveUp | Stopped) -> Response:
-        result = await self._calls.execute(lambda: self._seat.submit(end))
+    async def _end(self, end: Finished | GaveUp | Stopped, request: Request) -> Response:
+        confidence = stated_number(request.headers.get(CONFIDENCE_HEADER))
+        result = await self._calls.execute(lambda: self._seat.submit(end, confidence))
         if isinstance(result, Refusal):
             return _refused(result)
         if isinstance(result, TaskView):

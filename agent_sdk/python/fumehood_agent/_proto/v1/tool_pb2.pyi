@@ -144,10 +144,13 @@ class GetTaskResponse(_message.Message):
     TOOLS_FIELD_NUMBER: _builtins.int
     REMAINING_FIELD_NUMBER: _builtins.int
     TURN_FIELD_NUMBER: _builtins.int
+    ASKS_CONFIDENCE_FIELD_NUMBER: _builtins.int
     instruction: _builtins.str
     """The last message of the user. Untrusted text of the task."""
     turn: _builtins.int
     """Number of this message of the user, from 1."""
+    asks_confidence: _builtins.bool
+    """True if the run asks for the confidence of each submission."""
     @_builtins.property
     def tools(self) -> _containers.RepeatedCompositeFieldContainer[Global___ToolSpec]:
         """The tools that this seat may use now, in the order of the world."""
@@ -165,10 +168,11 @@ class GetTaskResponse(_message.Message):
         tools: _abc.Iterable[Global___ToolSpec] | None = ...,
         remaining: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
         turn: _builtins.int = ...,
+        asks_confidence: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["instruction", b"instruction", "remaining", b"remaining", "tools", b"tools", "turn", b"turn"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["asks_confidence", b"asks_confidence", "instruction", b"instruction", "remaining", b"remaining", "tools", b"tools", "turn", b"turn"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -374,25 +378,36 @@ class SubmitRequest(_message.Message):
     ANSWER_FIELD_NUMBER: _builtins.int
     GIVE_UP_REASON_FIELD_NUMBER: _builtins.int
     STOPPED_FIELD_NUMBER: _builtins.int
+    CONFIDENCE_FIELD_NUMBER: _builtins.int
     answer: _builtins.str
     """The answer, any text. May be empty if the task asks for actions only."""
     give_up_reason: _builtins.str
     """Gives up: the task cannot or must not be done. The reason, any text."""
     stopped: Global___ModelProblem.ValueType
     """Stops the work because of a problem with the model; not a statement about the task."""
+    confidence: _builtins.float
+    """Optional probability that the task is done correctly, from 0 to 1, as the agent sees it. Any
+    other number is refused as malformed. Ignored with `stopped`.
+    """
     def __init__(
         self,
         *,
         answer: _builtins.str = ...,
         give_up_reason: _builtins.str = ...,
         stopped: Global___ModelProblem.ValueType = ...,
+        confidence: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "end", b"end", "give_up_reason", b"give_up_reason", "stopped", b"stopped"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_confidence", b"_confidence", "answer", b"answer", "confidence", b"confidence", "end", b"end", "give_up_reason", b"give_up_reason", "stopped", b"stopped"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "end", b"end", "give_up_reason", b"give_up_reason", "stopped", b"stopped"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_confidence", b"_confidence", "answer", b"answer", "confidence", b"confidence", "end", b"end", "give_up_reason", b"give_up_reason", "stopped", b"stopped"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__confidence: _TypeAlias = _typing.Literal["confidence"]  # noqa: Y015
+    _WhichOneofArgType__confidence: _TypeAlias = _typing.Literal["_confidence", b"_confidence"]  # noqa: Y015
     _WhichOneofReturnType_end: _TypeAlias = _typing.Literal["answer", "give_up_reason", "stopped"]  # noqa: Y015
     _WhichOneofArgType_end: _TypeAlias = _typing.Literal["end", b"end"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__confidence) -> _WhichOneofReturnType__confidence | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType_end) -> _WhichOneofReturnType_end | None: ...
 
 Global___SubmitRequest: _TypeAlias = SubmitRequest  # noqa: Y015

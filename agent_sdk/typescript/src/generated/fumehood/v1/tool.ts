@@ -79,6 +79,8 @@ export interface GetTaskResponse {
   remaining: { [key: string]: number };
   /** Number of this message of the user, from 1. */
   turn: number;
+  /** True if the run asks for the confidence of each submission. */
+  asksConfidence: boolean;
 }
 
 export interface GetTaskResponse_RemainingEntry {
@@ -171,6 +173,11 @@ export interface SubmitRequest {
     /** Stops the work because of a problem with the model; not a statement about the task. */
     { $case: "stopped"; value: ModelProblem }
     | undefined;
+  /**
+   * Optional probability that the task is done correctly, from 0 to 1, as the agent sees it. Any
+   * other number is refused as malformed. Ignored with `stopped`.
+   */
+  confidence?: number | undefined;
 }
 
 export interface ReportRequest {
@@ -253,7 +260,7 @@ export const GetTaskRequest: MessageFns<GetTaskRequest> = {
 };
 
 function createBaseGetTaskResponse(): GetTaskResponse {
-  return { instruction: "", tools: [], remaining: {}, turn: 0 };
+  return { instruction: "", tools: [], remaining: {}, turn: 0, asksConfidence: false };
 }
 
 export const GetTaskResponse: MessageFns<GetTaskResponse> = {
@@ -269,6 +276,9 @@ export const GetTaskResponse: MessageFns<GetTaskResponse> = {
     });
     if (message.turn !== 0) {
       writer.uint32(32).int32(message.turn);
+    }
+    if (message.asksConfidence !== false) {
+      writer.uint32(40).bool(message.asksConfidence);
     }
     return writer;
   },
@@ -319,6 +329,14 @@ export const GetTaskResponse: MessageFns<GetTaskResponse> = {
             }
 
             message.turn = reader.int32();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.asksConfidence = reader.bool();
             continue;
           }
         }
@@ -827,7 +845,7 @@ export const Refusal: MessageFns<Refusal> = {
 };
 
 function createBaseSubmitRequest(): SubmitRequest {
-  return { end: undefined };
+  return { end: undefined, confidence: undefined };
 }
 
 export const SubmitRequest: MessageFns<SubmitRequest> = {
@@ -842,6 +860,9 @@ export const SubmitRequest: MessageFns<SubmitRequest> = {
       case "stopped":
         writer.uint32(24).int32(message.end.value);
         break;
+    }
+    if (message.confidence !== undefined) {
+      writer.uint32(33).double(message.confidence);
     }
     return writer;
   },
@@ -881,6 +902,14 @@ export const SubmitRequest: MessageFns<SubmitRequest> = {
             }
 
             message.end = { $case: "stopped", value: reader.int32() as any };
+            continue;
+          }
+          case 4: {
+            if (tag !== 33) {
+              break;
+            }
+
+            message.confidence = reader.double();
             continue;
           }
         }
