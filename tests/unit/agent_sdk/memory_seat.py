@@ -65,6 +65,7 @@ class MemorySeat:
         self.task = Task(instruction, tuple(tools), self._remaining())
         self.calls: list[tuple[str, JsonObject]] = []
         self.end: tuple[str, str] | None = None
+        self.confidence: float | None = None
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> Reply:
         self.calls.append((name, dict(arguments)))
@@ -76,13 +77,14 @@ class MemorySeat:
         ended = self._retries < 0 or self._calls <= 0
         return Reply(answer, self._remaining(), ended)
 
-    def submit(self, answer: str = "") -> bool:
-        return self._finish("submitted", answer)
+    def submit(self, answer: str = "", confidence: float | None = None) -> bool:
+        return self._finish("submitted", answer, confidence)
 
-    def give_up(self, reason: str) -> bool:
-        return self._finish("gave_up", reason)
+    def give_up(self, reason: str, confidence: float | None = None) -> bool:
+        return self._finish("gave_up", reason, confidence)
 
-    def _finish(self, how: str, text: str) -> bool:
+    def _finish(self, how: str, text: str, confidence: float | None) -> bool:
+        self.confidence = confidence
         counts, self.end = self.end is None, self.end or (how, text)
         return counts
 

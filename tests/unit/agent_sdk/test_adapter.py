@@ -71,6 +71,13 @@ def test_gives_up_with_a_reason() -> None:
     assert seat.end == ("gave_up", "closed")
 
 
+def test_states_the_confidence_of_an_ending() -> None:
+    for move in (Answer("42", 0.8), GiveUp("closed", 0.8)):
+        seat = MemorySeat(answering())
+        work(Scripted(move), seat)
+        assert seat.confidence == 0.8
+
+
 def test_awaits_coroutines_in_one_event_loop() -> None:
     class Awaiting(Scripted):
         async def act(self, observation: Observation) -> object:
