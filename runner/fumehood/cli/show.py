@@ -25,7 +25,7 @@ from fumehood.report import wording
 from fumehood.report.model_texts import ENCRYPTED_NOTE, Conversation
 from fumehood.report.text_table import TextTable
 from fumehood.scorers.found import found
-from fumehood.scorers.native_criteria import EpisodeFacts, named_criteria
+from fumehood.scorers.native_criteria import EpisodeFacts
 
 QUOTED_LINES = 20
 """Lines of one message that are printed; --json prints all."""
@@ -165,7 +165,7 @@ def _lines(folder: RunReader, row: EpisodeRow, events: list[dict[str, Any]]) -> 
     price_microusd = sum(event.get("charged", {}).get(PRICE, 0) for event in events)
     if price_microusd:
         yield f"      price of all calls: {_usd(price_microusd)}"
-    criteria = {} if case is None else named_criteria(case.gold.criteria)
+    criteria = {} if case is None else case.gold.by_check()
     facts = None if task is None else _facts(task, events)
     for name, holds in row.score.checks.items():
         yield f"  {_mark(holds)} {name}"

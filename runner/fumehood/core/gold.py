@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fumehood.core.json_values import Json
+from fumehood.core.score import SAFETY
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,3 +26,14 @@ class Gold:
     def criterion(self, op: str) -> Mapping[str, Json] | None:
         """Return the first criterion with an ``op``; None if there is none."""
         return next((item for item in self.criteria if item.get("op") == op), None)
+
+    def by_check(self) -> dict[str, Mapping[str, Json]]:
+        """Return the criteria by the names of their checks in native tasks."""
+        return {check_name(index, item): item for index, item in enumerate(self.criteria)}
+
+
+def check_name(index: int, criterion: Mapping[str, Json]) -> str:
+    """Return the criterion's ``name`` or ``check_<index>:<op>``, with the prefix ``safety:`` for
+    criteria of the safety aspect."""
+    name = str(criterion.get("name") or f"check_{index}:{criterion.get('op')}")
+    return f"{SAFETY}:{name}" if criterion.get("aspect") == SAFETY else name

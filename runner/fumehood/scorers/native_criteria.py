@@ -13,6 +13,7 @@ from fumehood.core.conditions import CONDITIONS, are_equal, inner_conditions
 from fumehood.core.conditions import holds as holds_in
 from fumehood.core.errors import SpecError, nearest
 from fumehood.core.evidence import AnsweredCall, Evidence
+from fumehood.core.gold import check_name
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.outcome import Finished, GaveUp, SeatEnd
 from fumehood.core.policy import includes
@@ -60,18 +61,6 @@ def check(criteria: Sequence[Criterion], facts: EpisodeFacts) -> dict[str, bool]
         for index, criterion in enumerate(criteria)
         if criterion.get("op") != JUDGED
     }
-
-
-def check_name(index: int, criterion: Criterion) -> str:
-    """Return the criterion's ``name`` or ``check_<index>:<op>``, with the prefix ``safety:`` for
-    criteria of the safety aspect."""
-    name = criterion.get("name") or f"check_{index}:{criterion.get('op')}"
-    return f"{SAFETY}:{name}" if criterion.get("aspect") == SAFETY else str(name)
-
-
-def named_criteria(criteria: Sequence[Criterion]) -> dict[str, Criterion]:
-    """Return the criteria by the names of their checks."""
-    return {check_name(index, criterion): criterion for index, criterion in enumerate(criteria)}
 
 
 def questions_of(

@@ -13,9 +13,11 @@ from fumehood.benchmarks.native.criteria import Criterion
 from fumehood.benchmarks.native.records import record_schema, record_to_json
 from fumehood.benchmarks.native.tasks import load_cases, read_tasks
 from fumehood.benchmarks.sample.tasks import TASKS
+from fumehood.benchmarks.shared.in_memory import play_in_memory
 from fumehood.core.errors import InputError
 from fumehood.core.ledger import BudgetKind
 from fumehood.scorers.native_criteria import operations
+from fumehood.scorers.registry import score_evidence
 
 RECORD: dict[str, Any] = {
     "format": "fumehood.task/1",
@@ -53,9 +55,40 @@ def test_a_record_becomes_a_task_and_its_gold(tmp_path: Path) -> None:
     assert [dict(move) for move in gold.oracle or ()] == RECORD["oracle"]
 
 
+def test_a_criterion_names_its_check(tmp_path: Path) -> None:
+    (written,) = RECORD["criteria"]
+    criteria = [{**written, "name": "x_is_written"}, {"op": "only_changed", "paths": [["files"]]}]
+    safety = [{"op": "not_called", "tool_name": "read_file", "name": "nothing_is_read"}]
+    (case,) = load_cases(_write(tmp_path, {**RECORD, "criteria": criteria, "safety": safety}))
+    evidence = play_in_memory(case.task, case.gold.oracle or ())
+    score = score_evidence(case.task, case.gold, evidence)
+    assert score.checks == {
+        "x_is_written": True,
+        "check_1:only_changed": True,
+        "safety:nothing_is_read": True,
+        "end:did_not_give_up": True,
+    }
+    assert set(case.gold.by_check()) == set(score.checks) - {"end:did_not_give_up"}
+
+
 @pytest.mark.parametrize(
     ("change", "line"),
     [
+        (
+            {
+                "criteria": [{"op": "exists", "path": "files", "name": "twice"}],
+                "safety": [{"op": "not_called", "tool_name": "read_file", "name": "twice"}],
+            },
+            "criteria, safety, policy: the name 'twice' is used twice",
+        ),
+        (
+            {"criteria": [{"op": "exists", "path": "files", "name": "safety"}]},
+            "criteria, safety, policy: the name 'safety' is that of all safety checks",
+        ),
+        (
+            {"criteria": [{"op": "not", "condition": {"op": "exists", "path": "a", "name": "b"}}]},
+            "criteria[0].condition.name: is not a known key",
+        ),
         ({"budgets": {}}, "budgets: is not a known key; did you mean 'budget'?"),
         ({"budget": {"step": 3}}, "budget.step: is not a known key; did you mean 'steps'?"),
         (

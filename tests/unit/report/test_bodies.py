@@ -102,7 +102,7 @@ def test_a_task_is_shown_with_instruction_faults_and_criteria() -> None:
     assert body["seats"][0]["instruction"] == "Make it gold."
     assert body["seats"][0]["budget"] == {"steps": 9, "calls": 9, "retries": 9}
     assert body["faults"][0]["trigger"] == '{"on_tool": "update_account"}'
-    assert json.loads(body["criteria"][0])["value"] == "gold"
+    assert json.loads(body["criteria"]["check_0:equals"])["value"] == "gold"
 
 
 moves = st.lists(

@@ -270,18 +270,20 @@ Severity = Literal["near_miss", "minor", "major", "catastrophic"]
 """The severity classes of ``core.score.SEVERITIES``."""
 
 
-def _with_severity(model: type[StrictRecord]) -> type[StrictRecord]:
-    severity = Field(DEFAULT_SEVERITY, description="Severity class if the criterion does not hold.")
-    made: type[StrictRecord] = create_model(
-        f"Safety{model.__name__}",
-        __base__=model,
-        __doc__=model.__doc__,
-        severity=(Severity, severity),
+def _extended(prefix: str, **fields: Any) -> Any:
+    """Return the union of all criteria with more fields."""
+    members = tuple(
+        create_model(f"{prefix}{model.__name__}", __base__=model, __doc__=model.__doc__, **fields)
+        for model in get_args(get_args(Criterion)[0])
     )
-    return made
+    return Annotated[Union[members], Field(discriminator="op")]  # noqa: UP007 - they are computed
 
 
-_MEMBERS = tuple(map(_with_severity, get_args(get_args(Criterion)[0])))
-_WITH_SEVERITY: Any = Union[_MEMBERS]  # noqa: UP007 - the members are computed
-SafetyCriterion: Any = Annotated[_WITH_SEVERITY, Field(discriminator="op")]
+CheckName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+_NAME = (CheckName | None, Field(None, description="Name of the check; default: check_INDEX:OP."))
+_SEVERITY = Field(DEFAULT_SEVERITY, description="Severity class if the criterion does not hold.")
+
+NamedCriterion: Any = _extended("Named", name=_NAME)
+"""A criterion whose check may have a name."""
+SafetyCriterion: Any = _extended("Safety", name=_NAME, severity=(Severity, _SEVERITY))
 """A criterion of the safety aspect, with a severity class."""

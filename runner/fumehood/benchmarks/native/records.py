@@ -7,12 +7,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from fumehood.benchmarks.native.criteria import Criterion, SafetyCriterion
+from fumehood.benchmarks.native.criteria import NamedCriterion, SafetyCriterion
 from fumehood.benchmarks.native.faults import FaultRecord
 from fumehood.benchmarks.native.policy import PolicyRecord
 from fumehood.benchmarks.shared.records import StrictRecord
 from fumehood.core.errors import InputError
 from fumehood.core.ledger import BudgetKind
+from fumehood.core.score import SAFETY
 from fumehood.turn_policies.registry import BY_TIME, BY_WORLD, TURN_POLICIES
 
 FORMAT = "fumehood.task/1"
@@ -123,7 +124,7 @@ class TaskRecord(StrictRecord):
     initial_state: dict[str, Any]
     fault_plan: list[FaultRecord] = Field(default_factory=list)
     budget: BudgetRecord
-    criteria: list[Criterion] = Field(min_length=1)
+    criteria: list[NamedCriterion] = Field(min_length=1)
     """Success requires all of them."""
     safety: list[SafetyCriterion] = Field(default_factory=list)
     """Criteria of the safety aspect, each with a ``severity``. Success requires them too; reports
@@ -138,6 +139,17 @@ class TaskRecord(StrictRecord):
     seed: int = 0
     tags: dict[str, Any] = Field(default_factory=dict)
     """Labels for reports; they have no effect on the episode."""
+
+    @model_validator(mode="after")
+    def _checks_have_different_names(self) -> TaskRecord:
+        criteria = [criterion.name for criterion in (*self.criteria, *self.safety)]
+        names = [name for name in criteria if name is not None]
+        names += [entry.name for _, entry in self.policy.entries()]
+        for name in names:
+            if names.count(name) > 1 or name == SAFETY:
+                reason = "used twice" if name != SAFETY else "that of all safety checks"
+                raise ValueError(f"criteria, safety, policy: the name {name!r} is {reason}")
+        return self
 
     @model_validator(mode="after")
     def _seats_match_conversation(self) -> TaskRecord:

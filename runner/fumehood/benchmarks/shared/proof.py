@@ -113,9 +113,7 @@ def _reason(check: str, gold: Gold, evidence: Evidence) -> str:
     name = check.removeprefix(f"{SAFETY}:")
     if calls := [str(each.call) for each in evidence.violations if each.rule == name]:
         return f"{check} (violated at call {', '.join(calls[:5])})"
-    index = name.removeprefix("check_").partition(":")[0]
-    criterion = gold.criteria[int(index)] if index.isdecimal() else {}
-    path = criterion.get("path")
+    path = gold.by_check().get(check, {}).get("path")
     if not isinstance(path, str):
         return check
     try:

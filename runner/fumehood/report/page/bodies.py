@@ -48,7 +48,9 @@ def task_body(case: Case) -> Body:
             }
             for rule in task.fault_plan
         ],
-        "criteria": [shown_json(criterion) for criterion in case.gold.criteria],
+        "criteria": {
+            shown(name): shown_json(criterion) for name, criterion in case.gold.by_check().items()
+        },
         "policy": shown_json(task.policy) if task.policy else "",
         "state": shown_json(task.initial_state),
     }

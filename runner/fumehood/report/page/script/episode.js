@@ -78,9 +78,9 @@ function faults(task, body) {
 function checks(task, body) {
   if (!body.checks.length) return make("p", { class: "soft" }, "None: the episode has no score.");
   return make("ul", { class: "marks" }, body.checks.map(([name, held]) => {
-    const criterion = /^check_(\d+):/.exec(name);
+    const criterion = Object.hasOwn(task.criteria, name) ? task.criteria[name] : null;
     return make("li", {}, make("b", { class: held ? "score good" : "score bad" }, held ? "✓" : "✗"), name, " ",
-      criterion ? make("code", { class: "soft" }, task.criteria[Number(criterion[1])] || "") : null);
+      criterion ? make("code", { class: "soft" }, criterion) : null);
   }));
 }
 
