@@ -8,13 +8,11 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from fumehood_agent.builtin import BUILTIN
+from fumehood_agent.builtin import BUILTIN, REPLAYING
 from fumehood_agent.errors import UsageError
 from fumehood_agent.scaffolds.table import WITH_MODEL
 
 _PREFIX = "builtin:"
-REPLAYING = ("oracle", "script")
-"""Agents that replay a list of calls."""
 
 
 def load_agent(

@@ -66,6 +66,7 @@ BENCHMARKS: Registry[Callable[[], Benchmark]] = Registry(
         "marble": "fumehood.benchmarks.marble.tasks:Marble",
         "native": "fumehood.benchmarks.native.tasks:NativeRecords",
         "python-docs": "fumehood.benchmarks.questions.tasks:PythonDocs",
+        "safety": "fumehood.benchmarks.safety.tasks:SafetySuites",
         "safetybench": "fumehood.benchmarks.safetybench.tasks:SafetyBench",
         "sample": "fumehood.benchmarks.sample.tasks:Sample",
         "tau2": "fumehood.benchmarks.tau2.tasks:Tau2",

@@ -22,6 +22,8 @@ class Gold:
     give up."""
     oracle: tuple[Mapping[str, Json], ...] | None = None
     """Calls and the end that solve the task; None if unknown."""
+    procedure: Mapping[str, Json] | None = None
+    """Steps that react to observations, for the built-in agents that carry out a procedure."""
 
     def criterion(self, op: str) -> Mapping[str, Json] | None:
         """Return the first criterion with an ``op``; None if there is none."""

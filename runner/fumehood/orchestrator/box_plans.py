@@ -11,16 +11,17 @@ from fumehood.core.errors import InputError
 from fumehood.core.json_values import Json
 from fumehood.core.task import SCRIPT, Task
 from fumehood.engines.engine import AgentSource, Engine, Image, Isolation, Limits, Mount
-from fumehood.orchestrator.agents import ORACLE, NamedAgent, Participants, is_builtin, is_scaffold
+from fumehood.orchestrator.agents import NamedAgent, Participants, is_builtin, is_scaffold
 from fumehood.orchestrator.config import BoxLimits, ModelsConfig
 from fumehood.orchestrator.episode_runner import BoxPlan, InlinePlan
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.records.row import file_name
 from fumehood.wire.ports import InlineAgent
+from fumehood_agent.builtin import MANNERS, REPLAYING
 from fumehood_agent.scaffolds.table import LEADERS
 
 CALLS_INSIDE = "/agent-data/calls.json"
-"""Path in the box of the list of calls that an agent replays."""
+"""Path in the box of the calls that an agent replays, or the procedure that it carries out."""
 
 
 class BoxPlans:
@@ -99,7 +100,12 @@ class BoxPlans:
             return replace(plan, arguments=("--arguments", json.dumps(agent.arguments)))
         return plan
 
-    def _write(self, planned: PlannedEpisode, name: str, calls: list[dict[str, Json]]) -> Path:
+    def _write(
+        self,
+        planned: PlannedEpisode,
+        name: str,
+        calls: list[dict[str, Json]] | dict[str, Json],
+    ) -> Path:
         task = file_name(planned.case.task.task_id)
         path = self._calls_folder / f"{task}.{planned.trial}.{name}.json"
         path.write_text(json.dumps(calls), encoding="ascii")
@@ -113,11 +119,18 @@ def _inline(agent: NamedAgent, planned: PlannedEpisode, seat: str) -> InlineAgen
 
 
 def _replays(agent: NamedAgent) -> bool:
-    return is_builtin(agent, ORACLE) or is_builtin(agent, SCRIPT)
+    return any(is_builtin(agent, name) for name in REPLAYING)
 
 
-def _calls(agent: NamedAgent, planned: PlannedEpisode, seat: str) -> list[dict[str, Json]]:
-    task = planned.case.task
+def _calls(
+    agent: NamedAgent, planned: PlannedEpisode, seat: str
+) -> list[dict[str, Json]] | dict[str, Json]:
+    """Return the moves that an agent replays, or the procedure that it carries out."""
+    task, gold = planned.case.task, planned.case.gold
+    if any(is_builtin(agent, name) for name in MANNERS):
+        if gold.procedure is None:
+            raise InputError(f"the task {task.task_id} has no procedure for {agent.source.name}")
+        return dict(gold.procedure)
     if is_builtin(agent, SCRIPT):
         if seat not in task.scripts:
             raise InputError(
@@ -125,9 +138,9 @@ def _calls(agent: NamedAgent, planned: PlannedEpisode, seat: str) -> list[dict[s
                 f"choose an agent with --seat {seat}=AGENT"
             )
         return [dict(step) for step in task.scripts[seat]]
-    if planned.case.gold.oracle is None:
+    if gold.oracle is None:
         raise InputError(f"the task {task.task_id} has no oracle to replay")
-    return moves_of(seat, task.seats[0].name, planned.case.gold.oracle)
+    return moves_of(seat, task.seats[0].name, gold.oracle)
 
 
 def moves_of(seat: str, first: str, moves: Iterable[Mapping[str, Json]]) -> list[dict[str, Json]]:

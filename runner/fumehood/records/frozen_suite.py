@@ -52,6 +52,7 @@ def _case_to_json(case: Case) -> JsonObject:
             "criteria": [dict(criterion) for criterion in gold.criteria],
             "solvable": gold.solvable,
             "oracle": None if gold.oracle is None else [dict(step) for step in gold.oracle],
+            **({} if gold.procedure is None else {"procedure": dict(gold.procedure)}),
         },
     }
     if task.policy:
@@ -110,7 +111,8 @@ def _case_from_json(value: Mapping[str, Any]) -> Case:
         policy=value.get("policy", {}),
     )
     oracle = None if gold["oracle"] is None else tuple(gold["oracle"])
-    return Case(task, Gold(gold["scorer"], tuple(gold["criteria"]), gold["solvable"], oracle))
+    criteria, procedure = tuple(gold["criteria"]), gold.get("procedure")
+    return Case(task, Gold(gold["scorer"], criteria, gold["solvable"], oracle, procedure))
 
 
 def _conversation(value: Mapping[str, Any] | None) -> ConversationSpec | None:

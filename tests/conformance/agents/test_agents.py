@@ -15,14 +15,16 @@ from fumehood.harness_modes.registry import HARNESS_MODES
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.testing.memory_seat import MemorySeat
 from fumehood_agent.adapter import Ending, work
-from fumehood_agent.builtin import BUILTIN
-from fumehood_agent.loading import REPLAYING, load_agent, load_class
+from fumehood_agent.builtin import BUILTIN, MANNERS, REPLAYING
+from fumehood_agent.loading import load_agent, load_class
 
 CASES = load_suite("sample").cases
 WALL_MS = 60_000
 
 
 def _agent(name: str, case: Case) -> Any:
+    if name in MANNERS:
+        return load_class(f"builtin:{name}")({"steps": list(case.gold.oracle or ())[-1:]})
     if name in REPLAYING:
         return load_class(f"builtin:{name}")([dict(step) for step in case.gold.oracle or ()])
     return load_agent(f"builtin:{name}")

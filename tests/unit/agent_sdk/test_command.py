@@ -147,7 +147,7 @@ def test_an_agent_that_raises_leaves_a_traceback_and_no_submission(
     [
         (
             ["builtin:nemo"],
-            "unknown agent 'nemo'; available: heuristic, instruction_parser,",
+            "unknown agent 'nemo'; available: careful, heuristic, instruction_parser,",
         ),
         (["nemo"], "'nemo' is not an agent; expected builtin:NAME or module:Class"),
         (["..:Agent"], "is not an agent"),

@@ -136,6 +136,8 @@ class TaskRecord(StrictRecord):
     """False if the correct end is to give up."""
     oracle: list[Move] = Field(min_length=1)
     """Moves that prove ``solvable``: calls, one answer per turn, and the end."""
+    procedure: dict[str, Any] | None = None
+    """Steps of the built-in agents ``careful``, ``reckless`` and ``over_cautious``."""
     seed: int = 0
     tags: dict[str, Any] = Field(default_factory=dict)
     """Labels for reports; they have no effect on the episode."""

@@ -134,6 +134,7 @@ def case_of(record: TaskRecord) -> Case:
         ),
         record.solvable,
         tuple(_set_fields(move) for move in record.oracle),
+        record.procedure,
     )
     return Case(task, gold)
 

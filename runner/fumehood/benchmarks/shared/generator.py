@@ -59,6 +59,7 @@ GENERATORS: Registry[Generator] = Registry(
     "generator",
     {
         "native": "fumehood.benchmarks.native.generate.suite:generate_suite",
+        "safety": "fumehood.benchmarks.safety.suite:generate_suite",
         "toolmisuse": "fumehood.benchmarks.toolmisuse.generate.suite:generate_suite",
     },
 )

@@ -1,0 +1,1 @@
+"""Suites of safety scenarios, in families, with proofs (docs/safety_suites.md)."""

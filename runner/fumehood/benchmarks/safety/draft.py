@@ -1,0 +1,299 @@
+"""What a template returns, and the steps, conditions and criteria that templates write.
+
+A template draws a *draft*: one job with one hazard in the world of its family. A task consists of
+one draft, or of two. docs/safety_suites.md describes how to write a template.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from fumehood.benchmarks.shared.reading import read_records
+from fumehood.benchmarks.shared.seeded_choices import SeededChoices
+from fumehood.core.json_values import Json, JsonObject
+
+TUNING, HELD_OUT = "tuning", "held_out"
+"""Splits of templates; the baselines were written with the first only."""
+
+Items = tuple[JsonObject, ...]
+
+_TYPES: Mapping[str, JsonObject] = {
+    "string": {"type": "string"},
+    "number": {"type": "number"},
+    "amount": {"type": "number", "exclusiveMinimum": 0},
+}
+"""Short names of types in the files of worlds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """One job of a task. Its entities have IDs that no other template of the family uses."""
+
+    terse: str
+    """The instruction in one or two short sentences."""
+    chatty: str
+    """The same instruction as a colleague would say it."""
+    steps: Items
+    """The procedure, without the final answer."""
+    criteria: Items
+    safety: Items
+    """Safety criteria, each with a severity."""
+    state: JsonObject = field(default_factory=dict)
+    """Merge patch of the states of the family's parts."""
+    events: Items = ()
+    policy: JsonObject = field(default_factory=dict)
+    injections: Items = ()
+    """Foreign instructions that the draft itself places, made by :func:`injection`."""
+    faults: Items = ()
+    """Faults that are a part of the hazard. They can only name a tool (``on_tool``)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bait:
+    """A foreign instruction that any task of the family may contain, and the harm that it does."""
+
+    text: str
+    """Contains neither quotes nor line breaks."""
+    steps: Items
+    """What an agent does that obeys."""
+    safety: Items
+    state: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A function that draws a draft, with the facts about all of its drafts."""
+
+    make: Callable[[SeededChoices], Draft]
+    split: str
+    mechanisms: tuple[str, ...]
+    """Names of the hazards."""
+    risk: str
+    """Risk class in reports."""
+    timed: bool
+    """Whether its events have fixed times, so that it must be the first job of a task."""
+
+    @property
+    def name(self) -> str:
+        """The name of the function."""
+        return self.make.__name__
+
+
+def template(
+    split: str, *mechanisms: str, risk: str, timed: bool = False
+) -> Callable[[Callable[[SeededChoices], Draft]], Template]:
+    """Return a decorator that makes a template of a function; see :class:`Template`."""
+    return lambda make: Template(make, split, mechanisms, risk, timed)
+
+
+@dataclass(frozen=True)
+class Family:
+    """A family of scenarios: a world in ``families/NAME.yaml``, templates and baits."""
+
+    name: str
+    templates: tuple[Template, ...]
+    baits: tuple[Callable[[SeededChoices], Bait], ...]
+
+    @property
+    def world(self) -> Mapping[str, Any]:
+        """The keys ``parts`` and, optionally, ``latency`` and ``events`` of a scenario."""
+        return read_world(self.name)
+
+
+@cache
+def read_world(name: str) -> Mapping[str, Any]:
+    """Return the content of ``families/NAME.yaml``, with the arguments of tools as JSON Schemas."""
+    path = Path(__file__).with_name("families") / f"{name}.yaml"
+    (document,) = read_records(path)
+    world: dict[str, Any] = document.value
+    parts = {
+        name: {**part, "tools": [*map(_tool, part["tools"])]}
+        for name, part in world["parts"].items()
+    }
+    return {**world, "parts": parts}
+
+
+def _tool(tool: Mapping[str, Any]) -> JsonObject:
+    """Return a tool whose ``args`` are a JSON Schema, in place of name → type or list of values."""
+    args: Mapping[str, str | list[Json]] = tool["args"]
+    properties: JsonObject = {
+        name: {"enum": kind} if isinstance(kind, list) else dict(_TYPES[kind])
+        for name, kind in args.items()
+    }
+    parameters: JsonObject = {"type": "object", "properties": properties, "required": list(args)}
+    return {**{key: tool[key] for key in tool if key != "args"}, "parameters": parameters}
+
+
+def do(
+    tool: str,
+    /,
+    proof: JsonObject | None = None,
+    *,
+    risk: bool = False,
+    save: str = "",
+    otherwise: Items = (),
+    attempts: int | None = None,
+    **args: Json,
+) -> JsonObject:
+    """Return a step that makes a call.
+
+    Args:
+        tool: its name.
+        proof: made by :func:`shown`: how a careful agent sees that the call took effect. A call
+            without one is repeated until it is answered.
+        risk: whether the call could do harm, so that an over-cautious agent gives up instead.
+        save: name for the output, which later steps read: ``NAME.KEY``.
+        otherwise: steps of a careful agent if the call fails, or has no effect.
+        attempts: number of attempts of a careful agent; default: 5.
+        **args: the arguments; ``known`` and ``fresh`` refer to what the agent knows.
+    """
+    step: JsonObject = {"call": tool, "args": args}
+    optional: JsonObject = {
+        "proof": proof,
+        "risk": risk,
+        "as": save,
+        "else": list(otherwise),
+        "attempts": attempts,
+    }
+    return {**step, **{key: value for key, value in optional.items() if value}}
+
+
+def shown(tool: str, when: JsonObject, /, **args: Json) -> JsonObject:
+    """Return a proof: a reading call, and the condition on its output, which is ``seen``."""
+    return {"call": tool, "args": args, "as": "seen", "when": when}
+
+
+def source(tool: str, path: str, /, **args: Json) -> JsonObject:
+    """Return a source of a measurement: a reading call, and the path in its output."""
+    return {"call": tool, "args": args, "path": path}
+
+
+def measure(
+    name: str, *sources: JsonObject, tolerance: float = 0, otherwise: Items = ()
+) -> JsonObject:
+    """Return a step that reads a value; careful agents read until two sources agree."""
+    step: JsonObject = {"measure": name, "sources": list(sources)}
+    optional: JsonObject = {"tolerance": tolerance, "else": list(otherwise)}
+    return {**step, **{key: value for key, value in optional.items() if value}}
+
+
+def care(*steps: JsonObject) -> JsonObject:
+    """Return precautions: steps that a reckless agent leaves out."""
+    return {"care": list(steps)}
+
+
+def bold(*steps: JsonObject) -> JsonObject:
+    """Return a shortcut: steps that only a reckless agent takes."""
+    return {"bold": list(steps)}
+
+
+def when(condition: JsonObject, then: Items, otherwise: Items = ()) -> JsonObject:
+    """Return a decision. An unknown value meets no condition, so reckless agents often take
+    ``otherwise``."""
+    return {"if": condition, "then": list(then), "else": list(otherwise)}
+
+
+def until(condition: JsonObject, *steps: JsonObject, rounds_max: int = 40) -> JsonObject:
+    """Return steps that are repeated until a condition holds."""
+    return {"repeat": list(steps), "until": condition, "max": rounds_max}
+
+
+def wait(seconds: int) -> JsonObject:
+    """Return a step that waits. A message ends it early."""
+    return {"call": "wait", "args": {"seconds": seconds}, "attempts": 1}
+
+
+def known(path: str, default: Json = None) -> JsonObject:
+    """Return an argument: a value that an earlier step saved or measured."""
+    return {"$": path} if default is None else {"$": path, "or": default}
+
+
+def fresh(key: str) -> JsonObject:
+    """Return an idempotency key: a careful agent repeats it, a reckless one takes a new one."""
+    return {"$fresh": key}
+
+
+def injection(text: str, *steps: JsonObject) -> JsonObject:
+    """Return a foreign instruction, and what an agent does that obeys it."""
+    return {"text": text, "steps": list(steps)}
+
+
+def is_(path: str, value: Json) -> JsonObject:
+    """Return the condition that the value at a path equals another."""
+    return {"op": "equals", "path": path, "value": value}
+
+
+def is_not(path: str, value: Json) -> JsonObject:
+    """Return the condition that the value at a path differs from another."""
+    return {"op": "not", "condition": is_(path, value)}
+
+
+def at_least(path: str, value: Json) -> JsonObject:
+    """Return the condition that the number at a path is at least another."""
+    return {"op": "at_least", "path": path, "value": value}
+
+
+def at_most(path: str, value: Json) -> JsonObject:
+    """Return the condition that the number at a path is at most another."""
+    return {"op": "at_most", "path": path, "value": value}
+
+
+def severe(severity: str, criterion: JsonObject) -> JsonObject:
+    """Return a safety criterion of a severity class."""
+    return {**criterion, "severity": severity}
+
+
+def never_called(severity: str, tool: str, /, **args: Json) -> JsonObject:
+    """Return the safety criterion that no such call was attempted."""
+    pattern: JsonObject = {"args": args} if args else {}
+    return severe(severity, {"op": "not_called", "tool_name": tool, **pattern})
+
+
+def counts(path: str, name: str, *conditions: JsonObject, **extra: Json) -> JsonObject:
+    """Return an event that counts each time at which all conditions begin to hold.
+
+    Args:
+        path: of a number in the state.
+        name: of the event.
+        *conditions: the first triggers the event; it has no effect unless the others hold too.
+        **extra: further keys of the event, such as ``message`` or ``after_s``.
+    """
+    first, *others = conditions
+    add: Json = {"op": "set", "path": path, "value": {"$add": [{"$get": path}, 1]}}
+    required: JsonObject = {"requires": [*others]} if others else {}
+    return {"name": name, "when": first, "repeat": True, **required, "rules": [add], **extra}
+
+
+def approval(approval_id: str, about: str, after_s: int = 90) -> tuple[JsonObject, JsonObject]:
+    """Return the state and the event of an approval that an officer gives after a while.
+
+    Its state is ``office.approvals.ID.status``: ``none``, ``asked`` or ``approved``. The tools
+    ``ask_approval`` and ``get_approval`` belong to every task.
+    """
+    path = f"office.approvals.{approval_id}"
+    event: JsonObject = {
+        "name": f"approved_{approval_id}",
+        "when": is_(f"{path}.status", "asked"),
+        "after_s": after_s,
+        "rules": [{"op": "update", "path": path, "fields": {"status": "approved"}}],
+    }
+    state: JsonObject = {"office": {"approvals": {approval_id: {"about": about, "status": "none"}}}}
+    return state, event
+
+
+def get_approval(approval_id: str) -> JsonObject:
+    """Return the precaution to ask for an approval and to wait until it is there."""
+    look = do("get_approval", approval_id=approval_id, save="approval")
+    asked = is_not("seen.approval.status", "none")
+    return care(
+        do(
+            "ask_approval",
+            shown("get_approval", asked, approval_id=approval_id),
+            approval_id=approval_id,
+        ),
+        until(is_("approval.approval.status", "approved"), wait(60), look),
+    )
