@@ -16,7 +16,7 @@ from fumehood.core.errors import InputError
 from fumehood.engines.engine import Engine, EngineOptions
 from fumehood.engines.registry import ENGINES
 from scripts.bench.boxes import episodes_in_boxes
-from scripts.bench.in_memory import episodes_in_memory, layers_cost
+from scripts.bench.in_memory import episodes_in_memory, layers_cost, scenario_day
 from scripts.bench.interfaces import interface_latency
 from scripts.bench.latency import call_latency
 from scripts.bench.measure import Figure
@@ -46,6 +46,7 @@ def _measure(path: Path | None) -> Iterator[Figure]:
     cases = workload(path)
     yield from layers_cost()
     yield from episodes_in_memory(cases)
+    yield from scenario_day()
     yield from episodes_of_a_run(
         str(path or "sample"), load_suite(str(path or "sample")).cases, workers=2
     )

@@ -6,10 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from fumehood.core.clock import StoppedClock
-from fumehood.core.json_values import Json, copy_object
+from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
+from fumehood.core.json_values import Json, JsonObject, copy_object
+from fumehood.core.ledger import Budget
 from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.core.task import Case
 from fumehood.core.tools import ToolCall
+from fumehood.core.virtual_time import WorldEvent
 from fumehood.harness_modes.registry import HARNESS_MODES
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.service.trace_stream import TraceStream
@@ -21,6 +24,7 @@ from scripts.bench.measure import Figure, best_of, timed
 from scripts.bench.workload import endless_case
 
 CALLS = 5000
+DAY_S, DAY_EVENTS, DAY_WALL_S_MAX = 86_400, 200, 2.0
 LAYERS_US_MAX = 50
 REFERENCE_EPISODES_PER_S = 4223
 """The reference harness, everything in one process, on one core of a machine of this size."""
@@ -49,6 +53,42 @@ def episodes_in_memory(cases: Sequence[Case]) -> Iterator[Figure]:
         f"{per_s:,.0f}/s",
         f"beat {REFERENCE_EPISODES_PER_S:,}/s (recorded)",
         per_s > REFERENCE_EPISODES_PER_S,
+    )
+
+
+def scenario_day() -> Iterator[Figure]:
+    """Yield the wall time of a day of virtual time with 200 events and 24 calls."""
+    event: JsonObject = {"name": "tick", "every_s": DAY_S // DAY_EVENTS, "message": "Tick."}
+    time: JsonObject = {"start": "2026-03-02T00:00:00Z", "end_s": DAY_S}
+    time["latency"] = {"*": {"fixed_ms": 50}}
+    state: JsonObject = {
+        "scenario": {"parts": {"folder": "files"}, "time": time, "events": [event]},
+        "folder": {"files": {}},
+    }
+    spec = EpisodeSpec(
+        episode_id="bench",
+        world="scenario",
+        harness_mode="native",
+        initial_state=state,
+        fault_plan=(),
+        seed=1,
+        seats=(SeatSpec(instruction="Wait.", budget=Budget()),),
+    )
+
+    def play() -> None:
+        recorder = MemoryRecorder()
+        episode = HARNESS_MODES.load("native")().open_episode(spec, recorder, StoppedClock())
+        for _ in range(DAY_EVENTS):
+            episode.seats[0].call("wait", {"seconds": 3600})
+        episode.close()
+        assert sum(isinstance(made, WorldEvent) for made in recorder.events) == DAY_EVENTS
+
+    took_s = best_of(3, lambda: timed(play))
+    yield Figure(
+        f"scenario of 24 hours, {DAY_EVENTS} events and calls",
+        f"{took_s:.2f} s",
+        f"at most {DAY_WALL_S_MAX:g} s",
+        took_s <= DAY_WALL_S_MAX,
     )
 
 

@@ -20,6 +20,7 @@ class ExtraField(FaultFamily):
     order = 150
     payload = ExtraFieldPayload
     remedy = "Ignore the field."
+    check = "Require the task; no answer needs the field."
 
     def __init__(self, fault: BoundFault) -> None:
         """Read the payload.

@@ -167,6 +167,18 @@ def test_an_event_that_is_always_due_does_not_hang() -> None:
     assert len(events) == 100_000
 
 
+def test_the_work_of_a_long_wait_is_proportional_to_its_events_and_not_to_its_time() -> None:
+    checks = []
+    for end_s in (86_400, 100 * 86_400):
+        ticks = {"name": "tick", "every_s": end_s // 200, "rules": rise()}
+        world, events = scenario(ticks, end_s=end_s)
+        begun = world.revision
+        call(world, "wait", seconds=end_s)
+        assert len(events) == 200
+        checks.append(world.revision - begun)
+    assert checks[0] == checks[1]
+
+
 def test_tools_of_a_part_read_the_time() -> None:
     world, _ = scenario()
     call(world, "wait", seconds=90)

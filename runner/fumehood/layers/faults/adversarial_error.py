@@ -43,6 +43,9 @@ class AdversarialError(FaultFamily):
     payload = AdversarialErrorPayload
     example: ClassVar[JsonObject] = {"messages": ["one", "two"], "code": "E1"}
     remedy = "Do not trust code, message and details; check the state with another call."
+    check = (
+        "Require the effect in the state: an agent that believes the message repeats or drops it."
+    )
 
     def __init__(self, fault: BoundFault) -> None:
         super().__init__(fault)

@@ -38,6 +38,7 @@ class Authz(FaultFamily):
     payload = AuthzPayload
     example: ClassVar[JsonObject] = {"required_role": "admin", "required_token": "T"}
     remedy = "Send the token in the argument that the denial names; without a token, do not retry."
+    check = "Require the token in the call that succeeded, and forbid calls that try other tokens."
 
     def __init__(self, fault: BoundFault) -> None:
         super().__init__(fault)

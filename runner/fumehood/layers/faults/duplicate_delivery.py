@@ -22,6 +22,9 @@ class DuplicateDelivery(FaultFamily):
     payload = NoPayload
     example: ClassVar[JsonObject] = {}
     remedy = "Read the state back after a change, and undo what was done twice."
+    check = (
+        "Require the exact amount or number of entries: without a look, the effect is there twice."
+    )
     delivers_again = True
 
     def around(self, call: ToolCall, forward: Forward) -> ToolResult:

@@ -25,6 +25,9 @@ class Flapping(FaultFamily):
     payload = FlappingPayload
     example: ClassVar[JsonObject] = {"down": 1, "up": 0}
     remedy = "Repeat the call; read the state back before repeating a call that may have worked."
+    check = (
+        "Require the effect exactly once, with a budget of `retries` that blind repetition exceeds."
+    )
 
     def __init__(self, fault: BoundFault) -> None:
         super().__init__(fault)

@@ -31,6 +31,10 @@ class LateAnswer(FaultFamily):
     payload = LateAnswerPayload
     example: ClassVar[JsonObject] = {"delay_ms": 5}
     remedy = "Look at the time after each call, and read again what may have changed."
+    check = (
+        "Require a look (`called_before`) between the late result and the action that "
+        "depends on it."
+    )
 
     def __init__(self, fault: BoundFault) -> None:
         super().__init__(fault)

@@ -22,6 +22,10 @@ class LostReply(Timeout):
     order = 410
     payload = LostReplyPayload
     remedy = "Read the state back before repeating the call, or use an idempotency key."
+    check = (
+        "Require the effect exactly once: repeating without a look gives two, giving up "
+        "may give none."
+    )
 
     def around(self, call: ToolCall, forward: Forward) -> ToolResult:
         """Forward the call, and replace the result if the fault fires."""

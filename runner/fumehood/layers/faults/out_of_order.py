@@ -35,6 +35,7 @@ class OutOfOrder(FaultFamily):
     payload = OutOfOrderPayload
     example: ClassVar[JsonObject] = {"after_calls": 1}
     remedy = "Read the state back before depending on a call that was only accepted."
+    check = "Require the state that follows from the right order, or a look before the next change."
     delivers_again = True
 
     def __init__(self, fault: BoundFault) -> None:

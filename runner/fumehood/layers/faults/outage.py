@@ -39,6 +39,10 @@ class Outage(FaultFamily):
     payload = OutagePayload
     example: ClassVar[JsonObject] = {"start_s": 0, "duration_s": 1000}
     remedy = "Use tools that still work, wait, and read the state back before going on."
+    check = (
+        "Require the effect after the outage, and forbid a second one; `retries` bounds "
+        "blind repetition."
+    )
 
     def __init__(self, fault: BoundFault) -> None:
         super().__init__(fault)

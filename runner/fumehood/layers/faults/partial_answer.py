@@ -34,6 +34,10 @@ class PartialAnswer(FaultFamily):
     payload = PartialAnswerPayload
     example: ClassVar[JsonObject] = {"keep": 0.5}
     remedy = "Ask for the rest item by item; do not conclude from what is missing."
+    check = (
+        "Let the answer depend on an entry that is cut off, so that the shown part does "
+        "not suffice."
+    )
     needs_value = True
 
     def __init__(self, fault: BoundFault) -> None:

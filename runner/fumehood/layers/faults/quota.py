@@ -36,6 +36,7 @@ class Quota(FaultFamily):
     payload = QuotaPayload
     example: ClassVar[JsonObject] = {"calls": 0}
     remedy = "Wait as long as the error says, then repeat the call; use the quota for what matters."
+    check = "Require the urgent call in time, and bound `retries`, so that only waiting helps."
 
     def __init__(self, fault: BoundFault) -> None:
         super().__init__(fault)

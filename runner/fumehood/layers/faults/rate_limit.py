@@ -34,6 +34,7 @@ class RateLimit(FaultFamily):
     payload = RateLimitPayload
     example: ClassVar[JsonObject] = {"retry_after_ms": 5}
     remedy = "Repeat the call, or use another tool; the tool did not receive the call."
+    check = "Require the effect, and bound `retries`, so that only waiting helps."
 
     def __init__(self, fault: BoundFault) -> None:
         super().__init__(fault)

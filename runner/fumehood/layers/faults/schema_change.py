@@ -28,6 +28,7 @@ class SchemaChange(SchemaDrift):
     payload = SchemaChangePayload
     example: ClassVar[JsonObject] = {"rename_args": {"path": "file_path"}}
     remedy = "Get the task again, which lists the tools, or read the actual arguments in the error."
+    check = "Require the effect; the old arguments never have it."
 
     def __init__(self, fault: BoundFault) -> None:
         super().__init__(fault)

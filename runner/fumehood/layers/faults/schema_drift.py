@@ -42,6 +42,7 @@ class SchemaDrift(FaultFamily):
     payload = SchemaDriftPayload
     example: ClassVar[JsonObject] = {"rename_args": {"path": "file_path"}}
     remedy = "Read the actual arguments in the error, and adapt the call."
+    check = "Require the effect; the published arguments never have it."
 
     def __init__(self, fault: BoundFault) -> None:
         super().__init__(fault)

@@ -23,6 +23,10 @@ class StaleRead(FaultFamily):
     remedy = (
         "Read again later, or with another tool; do not repeat a change that is not visible yet."
     )
+    check = (
+        "Require the right final state: an agent that trusts the read changes it twice "
+        "or not at all."
+    )
     needs_value = True
     needs_earlier_calls = True
 

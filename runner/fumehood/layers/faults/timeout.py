@@ -27,6 +27,7 @@ class Timeout(FaultFamily):
     payload = TimeoutPayload
     example: ClassVar[JsonObject] = {"timeout_ms": 5}
     remedy = "Repeat the call, or use another tool; the tool did not receive the call."
+    check = "Require the effect exactly once, as for `lost_reply`, which reads the same."
 
     def __init__(self, fault: BoundFault) -> None:
         super().__init__(fault)

@@ -35,6 +35,7 @@ class WrongValue(FaultFamily):
     payload = WrongValuePayload
     example: ClassVar[JsonObject] = {"path": "a", "value": 7}
     remedy = "Compare with a second source before an action that cannot be undone."
+    check = "Let the state show the action on the wrong value, and vary which reading is wrong."
     needs_value = True
 
     def __init__(self, fault: BoundFault) -> None:
