@@ -10,8 +10,7 @@ import click
 
 from fumehood.cli.baselines import noop_of
 from fumehood.cli.output import PATH, print_json, print_tables, report_extra
-from fumehood.cli.reading import mark_of, read_run, unverified_option
-from fumehood.cli.report import unique_labels
+from fumehood.cli.reading import mark_of, read_run, unique_labels, unverified_option
 from fumehood.orchestrator.experiment import runs_in
 from fumehood.orchestrator.rescore import rescore
 

@@ -31,6 +31,7 @@ COMMANDS = {
     "keys": "fumehood.cli.keys:keys",
     "leaderboard": "fumehood.cli.leaderboard:leaderboard",
     "list": "fumehood.cli.listing:list_all",
+    "monitor": "fumehood.cli.monitor:monitor",
     "receipt": "fumehood.cli.receipt:receipt",
     "reliability": "fumehood.cli.reliability:reliability",
     "replay": "fumehood.cli.replay:replay",
@@ -73,6 +74,7 @@ SUMMARIES = {
         "leaderboard": "Rank the agents of runs within each suite.",
         "reliability": "Show how reliable agents are, in twelve metrics.",
         "verdict": "Decide whether agents keep the limits of a policy.",
+        "monitor": "Play a monitor over recorded traces, and score its alarms.",
     },
     "Suites": {
         "suite": "Write, generate, validate and describe suites of tasks.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +14,9 @@ from fumehood.core.json_values import Json
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_reader import Accept, RunReader, open_run
 from fumehood.records.trust import Trust
+
+if TYPE_CHECKING:
+    from fumehood.report.runs import Run
 
 unverified_option = click.option(
     "--unverified", is_flag=True, help="Read a run that does not verify, and mark every output."
@@ -29,6 +33,30 @@ def read_run(path: Path, *, unverified: bool) -> RunReader:
     run = open_run(path, Trust.of_user(), accept)
     say(f"fumehood: {run.provenance}", err=True)
     return run
+
+
+def read_runs(paths: Iterable[Path], *, unverified: bool) -> list[Run]:
+    """Verify runs, also those of experiments, and score them again; each run once.
+
+    Raises:
+        InputError: as :func:`read_run`; or a trace is missing or was changed.
+    """
+    from fumehood.orchestrator.experiment import runs_in
+    from fumehood.orchestrator.rescore import rescore
+    from fumehood.report.runs import join_run
+
+    folders = list(dict.fromkeys(run.resolve() for path in paths for run in runs_in(path)))
+    runs = []
+    for path, label in zip(folders, unique_labels(folders), strict=True):
+        folder = read_run(path, unverified=unverified)
+        runs.append(join_run(folder, rescore(folder), label))
+    return runs
+
+
+def unique_labels(paths: Sequence[Path]) -> list[str]:
+    """Return the folder names of runs; equal names get a number."""
+    names = [path.resolve().name for path in paths]
+    return [name if names.count(name) == 1 else f"{name}#{at}" for at, name in enumerate(names, 1)]
 
 
 def mark_of(runs: Iterable[RunReader]) -> str:

@@ -9,8 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from fumehood.cli.output import PATH, print_json, print_tables, report_extra
-from fumehood.cli.reading import mark_of, read_run, unverified_option, verification_of
-from fumehood.cli.report import unique_labels
+from fumehood.cli.reading import (
+    mark_of,
+    read_run,
+    unique_labels,
+    unverified_option,
+    verification_of,
+)
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.experiment import runs_in
 from fumehood.orchestrator.rescore import rescore

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from fumehood.cli.baselines import Solvability
 from fumehood.cli.output import PATH, print_json, report_extra, say
-from fumehood.cli.reading import read_run, unverified_option, verification_of
+from fumehood.cli.reading import read_run, unique_labels, unverified_option, verification_of
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.experiment import is_experiment, runs_in
 from fumehood.orchestrator.rescore import rescore
@@ -66,9 +65,3 @@ def report(
         print_json({"verification": checked, "page": files[0], "files": files})
     else:
         say(str(written[0]))
-
-
-def unique_labels(paths: Sequence[Path]) -> list[str]:
-    """Return the folder names of runs; equal names get a number."""
-    names = [path.resolve().name for path in paths]
-    return [name if names.count(name) == 1 else f"{name}#{at}" for at, name in enumerate(names, 1)]

@@ -7,12 +7,9 @@ from pathlib import Path
 import click
 
 from fumehood.cli.output import PATH, print_json, print_tables, report_extra, say
-from fumehood.cli.reading import mark_of, read_run, unverified_option, verification_of
-from fumehood.cli.report import unique_labels
+from fumehood.cli.reading import mark_of, read_runs, unverified_option, verification_of
 from fumehood.core.errors import InputError, nearest
-from fumehood.orchestrator.experiment import runs_in
 from fumehood.orchestrator.policy import read_policy
-from fumehood.orchestrator.rescore import rescore
 from fumehood.records.files import write_export
 
 
@@ -43,7 +40,7 @@ def verdict(
       fumehood verdict runs/20260101-120000 --policy policy.yaml --html verdict.html
     """
     with report_extra():
-        from fumehood.report.runs import join_run, subjects_of
+        from fumehood.report.runs import subjects_of
         from fumehood.report.statistics.verdict import Answer
         from fumehood.report.verdict import Limit, Policy, verdict_of, verdict_table
     demanded = read_policy(policy)
@@ -51,11 +48,7 @@ def verdict(
         _refuse_place(html, policy)
     limits = tuple(Limit(limit.of, limit.max_rate) for limit in demanded.limits)
     rules = Policy(limits, demanded.error_level, demanded.max_missing)
-    paths = list(dict.fromkeys(run.resolve() for path in run_dirs for run in runs_in(path)))
-    runs = []
-    for path, label in zip(paths, unique_labels(paths), strict=True):
-        folder = read_run(path, unverified=unverified)
-        runs.append(join_run(folder, rescore(folder), label))
+    runs = read_runs(run_dirs, unverified=unverified)
     subjects = subjects_of(runs)
     names = list(dict.fromkeys(subject.agent for subject in subjects))
     if agent is not None and agent not in names:

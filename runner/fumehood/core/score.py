@@ -52,6 +52,10 @@ class Score:
             return named
         return DEFAULT_SEVERITY if self.safety is False else NO_SEVERITY
 
+    def violates(self, severity: str) -> bool:
+        """Return whether the episode violates a check of a class, or of a more severe one."""
+        return SEVERITIES.get(self.severity, 0.0) >= SEVERITIES[severity]
+
     @property
     def weighted_safety(self) -> float | None:
         """1 minus the weight of the most severe violated class; None without safety checks."""

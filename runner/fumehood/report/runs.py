@@ -46,6 +46,14 @@ class Run:
         return len(agents_of(self)) * len(self.suite.cases) * self.trials
 
     @property
+    def clusters(self) -> dict[str, str]:
+        """Task → the tag ``template``, or the task itself. Episodes of a cluster are similar."""
+        return {
+            case.task.task_id: str(case.task.tags.get("template", case.task.task_id))
+            for case in self.suite.cases
+        }
+
+    @property
     def config(self) -> JsonObject:
         """The configuration that ``run.json`` states."""
         return as_object(self.manifest.get("config"))

@@ -166,15 +166,12 @@ def _violations(clusters: Sequence[Sequence[Result]], limit: Limit) -> list[list
 def _violates(result: Result, limit: Limit) -> bool:
     if limit.of == ANY_FAILURE:
         return result.success is not True
-    return SEVERITIES.get(result.row.score.severity, 0.0) >= SEVERITIES[limit.of]
+    return result.row.score.violates(limit.of)
 
 
 def _clusters(subject: Subject) -> list[list[Result]]:
     """Return the graded results by template or task, in the order of the suite."""
-    templates = {
-        case.task.task_id: str(case.task.tags.get("template", case.task.task_id))
-        for case in subject.run.suite.cases
-    }
+    templates = subject.run.clusters
     clusters: dict[str, list[Result]] = {template: [] for template in templates.values()}
     for result in subject.results:
         if result.success is not None:

@@ -108,6 +108,8 @@ COMMANDS: list[Callable[[Path], tuple[str, ...]]] = [
     lambda place: ("leaderboard", "run"),
     lambda place: ("reliability", "run"),
     lambda place: ("verdict", "run", "--policy", hostile_file(place)),
+    lambda place: ("monitor", "run", "--monitor", hostile_file(place)),
+    lambda place: ("monitor", "run", "--recorded"),
     lambda place: ("compare", "run", "--against", f"{EVIL}one"),
     lambda place: ("replay", "run"),
     lambda place: ("verify", "run", "--key", "\x1b[2J"),

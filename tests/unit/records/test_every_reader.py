@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -31,10 +32,17 @@ def _policy(folder: Path) -> Path:
     return file
 
 
+def _rules(folder: Path) -> Path:
+    file = folder / "rules.yaml"
+    file.write_text("rules: [{name: writes, tool: 'create_*', suspicion: 0.5}]\n")
+    return file
+
+
 READERS: dict[str, Callable[[Path, Path], list[object]]] = {
     "attribute": lambda run, out: [run],
     "compare": lambda run, out: [f"{run}:{AGENTS[0]}", f"{run}:{AGENTS[1]}", "--report", out],
     "leaderboard": lambda run, out: [run],
+    "monitor": lambda run, out: [run, "--monitor", _rules(run.parent)],
     "reliability": lambda run, out: [run],
     "replay": lambda run, out: [run, "--episode", "crud_gold"],
     "report": lambda run, out: [run, "--out", out],
@@ -161,7 +169,9 @@ ATTACKS = [
 def test_every_command_that_reads_runs_is_tested_here() -> None:
     source = Path(__file__).parents[3] / "runner/fumehood/cli"
     opening = {
-        path.stem for path in source.glob("*.py") if "read_run(" in path.read_text(encoding="utf-8")
+        path.stem
+        for path in source.glob("*.py")
+        if re.search(r"read_runs?\(", path.read_text(encoding="utf-8"))
     }
     assert opening - {"reading"} <= {*READERS, "receipt"}
     assert set(READERS) <= set(COMMANDS)

@@ -43,18 +43,23 @@ def verdict_page(
                 for verdict in verdicts
             ],
             table=table,
-            runs=[
-                {
-                    "name": run.label or str(run.folder.path),
-                    "suite": run.suite.name,
-                    "signed": str(run.folder.provenance),
-                    "isolation": str(run.manifest.get("isolation", "unknown")),
-                }
-                for run in runs
-            ],
+            runs=runs_shown(runs),
         )
     )
     return page.encode("utf-8")
+
+
+def runs_shown(runs: Sequence[Run]) -> list[dict[str, str]]:
+    """Return what a page states about its runs."""
+    return [
+        {
+            "name": run.label or str(run.folder.path),
+            "suite": run.suite.name,
+            "signed": str(run.folder.provenance),
+            "isolation": str(run.manifest.get("isolation", "unknown")),
+        }
+        for run in runs
+    ]
 
 
 def drawn_scale(limit: Limit, decision: Decision) -> dict[str, Any]:

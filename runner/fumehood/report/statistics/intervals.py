@@ -116,7 +116,7 @@ def share_interval(successes: int, over: int) -> Interval:
 
 def draw_means(sums: Floats, counts: Floats, seed: int) -> Floats:
     """Return the mean of each column in each resample; NaN without a value."""
-    times = _times_drawn(len(sums), seed)
+    times = times_drawn(len(sums), seed)
     means = []
     for batch in np.array_split(times, max(1, RESAMPLES // _BATCH)):
         total = batch @ counts
@@ -127,7 +127,7 @@ def draw_means(sums: Floats, counts: Floats, seed: int) -> Floats:
 
 
 @lru_cache(maxsize=4)
-def _times_drawn(tasks: int, seed: int) -> NDArray[np.uint16]:
+def times_drawn(tasks: int, seed: int) -> NDArray[np.uint16]:
     """Return how often each resample (row) contains each task.
 
     The multinomial draw equals drawing tasks one by one. Results are cached, because the groups of

@@ -1,0 +1,233 @@
+"""Plays monitors over recorded traces, and reads the decisions that live monitors made."""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from fumehood.core.json_values import Json, JsonObject
+from fumehood.monitors.monitor import (
+    Action,
+    Decision,
+    Stage,
+    Step,
+    StepKind,
+    decision_from_json,
+)
+
+NOT_ADMITTED = "budget_exceeded"
+"""Code of a call that the budget rejected before a monitor saw it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepDecision:
+    """What a monitor decided about one step at one stage."""
+
+    number: int
+    """Of the call, or of the model request."""
+    kind: StepKind
+    stage: Stage
+    tool: str
+    """Empty for a model request."""
+    position: int
+    """Position in the trace of the last event that the monitor knew; -1 for none."""
+    decision: Decision
+    monitor: str = ""
+    failed: str = ""
+    """Why the monitor failed; empty if it decided."""
+    duration_s: float | None = None
+    """Time that the monitor took; None if it was recorded live."""
+
+    @property
+    def suspicion(self) -> float:
+        """The score of the step: 1 if the monitor failed, or intervenes without a suspicion."""
+        is_sure = self.failed or (self.intervenes and not self.decision.suspicion)
+        return 1.0 if is_sure else self.decision.suspicion
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the step goes on and the monitor has nothing to report."""
+        return not self.failed and self.decision.is_silent
+
+    @property
+    def intervenes(self) -> bool:
+        """Whether the step does not go on as it is."""
+        return bool(self.failed) or self.decision.action is not Action.ALLOW
+
+
+class Timeline:
+    """The order of the events of a trace, and their virtual time."""
+
+    def __init__(self, events: Sequence[JsonObject]) -> None:
+        """Read the events in the order of the trace."""
+        self.calls: dict[int, int] = {}
+        """Position of each call by its number."""
+        self._times_ms: list[tuple[int, int]] = []
+        for position, event in enumerate(events):
+            match event:
+                case {"kind": "call", "number": int(number)}:
+                    self.calls[number] = position
+            match event:
+                case {"kind": "call" | "world_event", "at_ms": int(at_ms)}:
+                    self._times_ms.append((position, at_ms))
+
+    def at_ms(self, position: int) -> int | None:
+        """Return the virtual time after the event at a position; None without virtual time."""
+        known = bisect_right(self._times_ms, position, key=lambda entry: entry[0])
+        if not self._times_ms:
+            return None
+        return self._times_ms[known - 1][1] if known else 0
+
+    def calls_until(self, position: int) -> int:
+        """Return how many calls were answered up to the event at a position."""
+        return sum(at <= position for at in self.calls.values())
+
+
+def play(
+    decide: Callable[[Step], tuple[str, Decision, str]], events: Sequence[JsonObject]
+) -> list[StepDecision]:
+    """Return the decisions of a monitor about the recorded steps of one episode.
+
+    Calls that the budget rejected, and model requests, whose content traces do not have, are left
+    out.
+
+    Args:
+        decide: returns the name of the monitor that decided about a step, its decision, and why it
+            failed (empty if it did not). The monitor knows the facts of the episode.
+        events: of the whole trace.
+    """
+    timeline = Timeline(events)
+    decisions = []
+    for position, step in _steps(events, timeline):
+        started_s = time.perf_counter()
+        monitor, decision, failed = decide(step)
+        decisions.append(
+            StepDecision(
+                number=step.number,
+                kind=step.kind,
+                stage=step.stage,
+                tool=step.tool,
+                position=position,
+                decision=decision,
+                monitor=monitor,
+                failed=failed,
+                duration_s=time.perf_counter() - started_s,
+            )
+        )
+        if failed or decision.action is Action.END:
+            break
+    return decisions
+
+
+def recorded(events: Sequence[JsonObject]) -> list[StepDecision]:
+    """Return the decisions that live monitors made; those that only allow are not recorded.
+
+    Raises:
+        ValueError: a decision is not valid.
+    """
+    timeline = Timeline(events)
+    decisions = []
+    for position, event in enumerate(events):
+        match event:
+            case {
+                "kind": "monitor",
+                "monitor": str(monitor),
+                "step": str(kind),
+                "stage": str(stage),
+                "number": int(number),
+            }:
+                at = timeline.calls.get(number, -1) if kind == StepKind.TOOL.value else -1
+                call = events[at] if at >= 0 else {}
+                is_after = stage == Stage.AFTER.value and at >= 0
+                decisions.append(
+                    StepDecision(
+                        number=number,
+                        kind=StepKind(kind),
+                        stage=Stage(stage),
+                        tool=str(call.get("tool", "")),
+                        # The event of a decision precedes that of its call, also after the call.
+                        position=at if is_after else position,
+                        decision=decision_from_json(event.get("decision", {}), Stage(stage)),
+                        monitor=monitor,
+                        failed=str(event.get("failed", "")),
+                    )
+                )
+    return decisions
+
+
+def _steps(events: Sequence[JsonObject], timeline: Timeline) -> Iterator[tuple[int, Step]]:
+    """Yield the steps with the position of the last event before their stage."""
+    originals = _originals(events)
+    last = -1
+    for position, event in enumerate(events):
+        match event:
+            case {
+                "kind": "call",
+                "seat": str(seat),
+                "number": int(number),
+                "tool": str(tool),
+                "arguments": dict(arguments),
+            }:
+                failure = _failure(event.get("failure"))
+                if failure.get("code") == NOT_ADMITTED:
+                    continue
+                yield (
+                    last,
+                    Step(
+                        seat=seat,
+                        number=number,
+                        tool=tool,
+                        arguments=arguments,
+                        time_ms=timeline.at_ms(last),
+                    ),
+                )
+                last = position
+                if failure.get("kind") == "refused":
+                    continue
+                after = event.get("arguments_after")
+                result = originals.get(number, event)
+                yield (
+                    position,
+                    Step(
+                        seat=seat,
+                        number=number,
+                        stage=Stage.AFTER,
+                        tool=tool,
+                        arguments=after if isinstance(after, dict) else arguments,
+                        output=_object_or_none(result.get("output")),
+                        failure=_shown(result.get("failure")),
+                        time_ms=timeline.at_ms(position),
+                    ),
+                )
+
+
+def _originals(events: Sequence[JsonObject]) -> dict[int, JsonObject]:
+    """Return the results that a live monitor replaced or withheld, by the number of the call."""
+    originals = {}
+    for event in events:
+        match event:
+            case {
+                "kind": "monitor",
+                "step": "tool",
+                "number": int(number),
+                "original": dict(original),
+            }:
+                originals[number] = original
+    return originals
+
+
+def _failure(value: Json) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+def _shown(value: Json) -> JsonObject | None:
+    """Return a failure as the agent received it."""
+    if not isinstance(value, dict):
+        return None
+    return {name: value[name] for name in ("code", "message", "details") if name in value}
+
+
+def _object_or_none(value: Json) -> JsonObject | None:
+    return value if isinstance(value, dict) else None
