@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from rich.console import Console
@@ -37,6 +37,8 @@ from fumehood.report.text_table import TextTable
 BAD_INPUT = 2
 INFRA = 3
 DIGEST_CHARS = 16
+EXAMINED_TASKS = 10
+"""Tasks of each agent whose trials are compared."""
 LAST_LINE_CHARS = 200
 """Number of characters shown of the last line that an agent wrote to standard error."""
 
@@ -52,6 +54,8 @@ class _Result:
     noop: Baseline
     costs: dict[str, ModelCosts]
     violations: Sequence[ContractViolation]
+    identical: Sequence[str]
+    """Agents whose trials are identical."""
 
     @property
     def infra_differences(self) -> Sequence[InfraDifference]:
@@ -83,6 +87,7 @@ def finish(folder: RunReader, rows: list[EpisodeRow], *, as_json: bool) -> int:
         noop=noop_of(suite),
         costs=model_costs(folder, rows) if config.models else {},
         violations=list(contract_violations(rows, config.limits.output_kb << 10)),
+        identical=list(identical_trials(folder, rows)),
     )
     if as_json:
         print_json(_to_json(result))
@@ -90,11 +95,41 @@ def finish(folder: RunReader, rows: list[EpisodeRow], *, as_json: bool) -> int:
         _print_result(result)
     for difference in result.infra_differences:
         _print_error(f"fumehood: {difference}")
+    for agent in result.identical:
+        _print_error(
+            f"fumehood: agent {agent}: its trials are identical, so more than one adds no "
+            "information: use --trials 1"
+        )
     for violation in result.violations:
         _print_error(f"fumehood: {violation}{_last_error_line(folder, violation)}")
     if result.no_headline is not None and result.counts.infra:
         return INFRA
     return BAD_INPUT if result.violations else 0
+
+
+def identical_trials(folder: RunReader, rows: Sequence[EpisodeRow]) -> Iterator[str]:
+    """Yield the agents with several trials whose traces differ in nothing but the seed.
+
+    Examines the first tasks of each agent.
+    """
+    groups: dict[str, dict[str, list[EpisodeRow]]] = {}
+    for row in rows:
+        groups.setdefault(row.name.agent, {}).setdefault(row.name.task, []).append(row)
+    for agent, tasks in groups.items():
+        examined = [trials for trials in tasks.values() if len(trials) > 1][:EXAMINED_TASKS]
+        if examined and all(_are_identical(folder, trials) for trials in examined):
+            yield agent
+
+
+def _are_identical(folder: RunReader, trials: Sequence[EpisodeRow]) -> bool:
+    if not all(row.trace for row in trials):
+        return False
+    first, *others = (
+        # The first event contains the seed.
+        [record.event_json for record in folder.read_trace(row)[1:]]
+        for row in trials
+    )
+    return all(events == first for events in others)
 
 
 def agent_table(agents: Sequence[AgentSummary]) -> TextTable:
@@ -170,6 +205,7 @@ def _to_json(result: _Result) -> JsonObject:
         "verification": verification_of([result.folder]),
         "trace_digest": result.digest,
         "episodes": len(result.results),
+        "tasks": result.counts.tasks,
         "planned": result.planned,
         "infra": result.counts.infra,
         "headline": result.no_headline is None,
@@ -184,6 +220,7 @@ def _to_json(result: _Result) -> JsonObject:
             for agent in result.agents
         ],
         "infra_differences": [str(difference) for difference in result.infra_differences],
+        "identical_trials": list(result.identical),
         "model_grants": list(model_grants(result.folder.manifest())),
         "models": {agent: costs.to_json() for agent, costs in result.costs.items()},
         "contract_violations": [str(violation) for violation in result.violations],
@@ -198,6 +235,7 @@ def _print_result(result: _Result) -> None:
         _print_error(f"{result.no_headline}{hint}")
     # Ungraded episodes alone do not hide the table: a judge may grade them later.
     if counts.graded and wording.why_no_headline(replace(counts, ungraded=0)) is None:
+        say(wording.sizes([scored.row.name for scored in result.results]))
         print_tables(
             agent_table(result.agents),
             risk_table(result.agents, result.results),

@@ -78,6 +78,8 @@ class Counts:
     """Infrastructure failures."""
     repeated: int = 0
     """Attempts that ended as ``infra`` and were repeated, so that another row counts."""
+    tasks: int = 0
+    """Different tasks of the episodes."""
 
 
 def join_results(
@@ -105,7 +107,8 @@ def count(results: Results) -> Counts:
     graded = sum(result.success is not None for result in results)
     infra = sum(result.row.is_infra for result in results)
     repeated = sum(result.row.infra_attempts for result in results) - infra
-    return Counts(len(results), graded, len(results) - graded - infra, infra, repeated)
+    tasks = len({result.row.name.task for result in results})
+    return Counts(len(results), graded, len(results) - graded - infra, infra, repeated, tasks)
 
 
 def by_family(results: Results) -> dict[str, list[Result]]:

@@ -149,9 +149,10 @@ def violations(results: Results) -> str:
 
 
 def graded(counts: Counts) -> str:
-    """Return the number of graded episodes, of how many, and what is missing."""
-    left_out = missing(counts)
-    return f"{counts.graded:,} of {counts.episodes:,}" + (f" ({left_out})" if left_out else "")
+    """Return the number of graded episodes, of how many, of how many tasks, and what is missing."""
+    of_tasks = number_of(counts.tasks, "task") if counts.tasks != counts.episodes else ""
+    details = ", ".join(filter(None, (of_tasks, missing(counts))))
+    return f"{counts.graded:,} of {counts.episodes:,}" + (f" ({details})" if details else "")
 
 
 def estimates(group: GroupFindings, metrics: Sequence[Metric]) -> list[str]:

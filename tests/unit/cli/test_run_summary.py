@@ -1,14 +1,19 @@
-"""The line about an agent that crashed quotes what it raised."""
+"""A result names causes of crashes, sizes, and trials that are identical."""
 
 from __future__ import annotations
 
 import asyncio
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from fumehood.cli.run_summary import _cause
+from fumehood.cli.run_summary import _cause, identical_trials
+from fumehood.report.results import count, join_results
+from fumehood.report.wording import graded, sizes
+from tests.unit.report.runs import played
 
 
 def _raise_error() -> None:
@@ -46,3 +51,21 @@ def test_the_cause_is_the_last_exception(fails: Callable[[], None], cause: str) 
 
 def test_without_a_traceback_the_cause_is_the_last_line() -> None:
     assert _cause("starting\nno key in API_KEY") == "no key in API_KEY"
+
+
+def test_identical_trials_of_an_agent_are_named(tmp_path: Path) -> None:
+    run = played(tmp_path / "run", "noop", "policy_aware", tasks=2, trials=2)
+    assert list(identical_trials(run, run.rows())) == ["noop", "policy_aware"]
+    assert list(identical_trials(run, run.rows()[:1])) == []
+    different = [row for row in run.rows() if row.name.trial == 0]
+    trials = [replace(row, name=replace(row.name, agent="both")) for row in different]
+    assert list(identical_trials(run, trials)) == []
+
+
+def test_tasks_and_trials_are_counted_apart(tmp_path: Path) -> None:
+    run = played(tmp_path / "run", "noop", "policy_aware", tasks=2, trials=3)
+    names = [row.name for row in run.rows()]
+    assert sizes(names) == "12 episodes, 2 agents × 2 tasks × 3 trials"
+    assert sizes(names[:1]) == "1 episode, 1 agent × 1 task × 1 trial"
+    assert sizes(names[:11]) == "11 episodes, of 2 agents × 2 tasks × 3 trials"
+    assert graded(count(join_results(run.rows(), run.suite()))) == "12 of 12 (2 tasks)"
