@@ -27,8 +27,8 @@ from fumehood.orchestrator.launch import resume_run, start_run
 from fumehood_agent.builtin import BUILTIN
 from fumehood_agent.scaffolds.table import WITH_MODEL
 
-FILE_ONLY = "budget fetch judging levels limits messages models search seats tasks team"
-"""Structured settings, which have no flag."""
+FILE_ONLY = "budget fetch judging levels limits messages models monitors search seats tasks team"
+"""Structured settings, which have no flag with all of their content."""
 
 _DEFAULTS = {name: field.default for name, field in RunConfig.model_fields.items()}
 
@@ -114,6 +114,13 @@ def _setting(name: str) -> str:
     help="What a model request may ask of a provider beyond text, such as web_search; adds to "
     "models.grants. Repeatable.",
 )
+@click.option(
+    "--monitor",
+    multiple=True,
+    metavar="MONITOR",
+    help="Monitor that decides about each step: FILE.yaml, FILE.py:Class or module:Class; "
+    "replaces `monitors` of --config. Repeatable: each decides if the one before escalates.",
+)
 @click.option("--i-trust-this-agent", is_flag=True, help=_setting("i_trust_this_agent"))
 @click.option("--out", type=PATH, default=None, help="Run folder.  [default: runs/TIME]")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -131,6 +138,7 @@ def run(ctx: click.Context, /, out: Path | None, as_json: bool, **flags: Any) ->
       fumehood run sample -a my_agent:Agent --trials 5 -j 4
       fumehood run sample -a policy_aware --tag difficulty=easy --limit 3
       fumehood run sample -a ./my-agent-in-any-language
+      fumehood run sample -a policy_aware --monitor rules.yaml
 
     Exit status 2 also if an agent crashed, timed out, printed too much or sent invalid messages.
     One line reports each; the episodes are in the run folder.
@@ -139,6 +147,8 @@ def run(ctx: click.Context, /, out: Path | None, as_json: bool, **flags: Any) ->
     settings.pop("agent")
     settings["seats"] = {**settings.get("seats", {}), **_seats(settings.pop("seat"))}
     settings = with_selection(_with_grants(settings))
+    if monitors := settings.pop("monitor"):
+        settings["monitors"] = monitors
     if not settings["suite"]:
         print_text(ctx.get_help())
         raise InputError("name a suite, for example: fumehood run sample --agent policy_aware")

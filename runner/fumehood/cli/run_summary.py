@@ -14,7 +14,7 @@ from fumehood.cli.output import print_json, print_tables, say
 from fumehood.cli.reading import verification_of
 from fumehood.core.json_values import JsonObject
 from fumehood.orchestrator.setup import config_of, planned_of
-from fumehood.records.grants import model_grants
+from fumehood.records.grants import model_grants, monitors_of
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_reader import RunReader
 from fumehood.report import wording
@@ -222,6 +222,7 @@ def _to_json(result: _Result) -> JsonObject:
         "infra_differences": [str(difference) for difference in result.infra_differences],
         "identical_trials": list(result.identical),
         "model_grants": list(model_grants(result.folder.manifest())),
+        "monitors": list(monitors_of(result.folder.manifest())),
         "models": {agent: costs.to_json() for agent, costs in result.costs.items()},
         "contract_violations": [str(violation) for violation in result.violations],
     }
@@ -231,6 +232,8 @@ def _print_result(result: _Result) -> None:
     counts, hint = result.counts, _judge_hint(result.folder, result.counts)
     if grants := model_grants(result.folder.manifest()):
         say(f"model requests may use: {', '.join(grants)}")
+    if monitors := monitors_of(result.folder.manifest()):
+        say(f"monitors: {', '.join(monitors)}")
     if result.no_headline is not None:
         _print_error(f"{result.no_headline}{hint}")
     # Ungraded episodes alone do not hide the table: a judge may grade them later.

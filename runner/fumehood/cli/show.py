@@ -218,7 +218,7 @@ def _idle_name(event: dict[str, Any]) -> str | None:
 
 
 def _event_lines(event: dict[str, Any]) -> Iterator[str]:
-    if str(event["kind"]).startswith(("model_", "provider_")):
+    if str(event["kind"]).startswith(("model_", "monitor", "provider_")):
         yield f"      {_model_line(event)}"
         return
     match event["kind"]:
@@ -264,8 +264,19 @@ def _usd(microusd: int) -> str:
     return f"${microusd / 1_000_000:.6f}"
 
 
+def _monitor_line(event: dict[str, Any]) -> str:
+    where = f"monitor {event['monitor']} {event['stage']} {event['step']} {event['number']}"
+    decision = event.get("decision")
+    if decision is None:
+        return f"{where}: failed ({event['failed']})"
+    reason = f": {_cut(decision['reason'])}" if decision["reason"] else ""
+    return f"{where}: {decision['action']}, suspicion {decision['suspicion']:g}{reason}"
+
+
 def _model_line(event: dict[str, Any]) -> str:
     match event["kind"]:
+        case "monitor":
+            return _monitor_line(event)
         case "model_call":
             status = "" if event["status"] == 200 else f", status {event['status']}"
             tokens = event["spent"]["model_tokens"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from fumehood.core.conversation import Conversation, TurnBegan, TurnEnded, TurnQueue
 from fumehood.core.episode_spec import EpisodeSpec
@@ -47,6 +48,18 @@ ArgumentsToRecord = Callable[[ToolCall, ToolResult], JsonObject | None]
 """Returns ``Reply.recorded_arguments`` of a call."""
 
 
+class SeatWatch(Protocol):
+    """The monitors of an episode, as a seat uses them."""
+
+    def ask_about_model(
+        self, seat: str, model: str, request: JsonObject, answered: tuple[int, JsonObject] | None
+    ) -> tuple[int, JsonObject]:
+        """Return the number of a model request, and the decision about it; see ``Seat.review``."""
+
+    def finish_seats(self) -> None:
+        """End the work of all seats, if a monitor decided so or failed."""
+
+
 class Seat:
     """One participant of an episode: its tools, budget and end. Not thread-safe."""
 
@@ -60,6 +73,7 @@ class Seat:
         conversation: Conversation | None = None,
         arguments_to_record: ArgumentsToRecord = lambda call, result: None,
         on_tokens: Callable[[int], None] | None = None,
+        watch: SeatWatch | None = None,
     ) -> None:
         """Create the seat and let it join the conversation, if the episode has one.
 
@@ -72,6 +86,7 @@ class Seat:
             conversation: decides which seat has the turn; None if every seat works by itself.
             arguments_to_record: selects the arguments that the agent's transcript shows.
             on_tokens: called with the tokens of each model request; None for nothing.
+            watch: the monitors of the episode; None for no monitors.
         """
         self.name = name
         self.ledger = ledger
@@ -83,6 +98,7 @@ class Seat:
         self._recorder = recorder
         self._arguments_to_record = arguments_to_record
         self._on_tokens = on_tokens
+        self._watch = watch
         if conversation is not None:
             conversation.join(self)
 
@@ -120,11 +136,40 @@ class Seat:
         """
         call = ToolCall(tool_name, arguments)
         result = self._tools.call(call)
+        if self._watch is not None:
+            self._watch.finish_seats()
         exhausted = self.ledger.exhausted
         if exhausted is not None:
             self.finish(OutOfBudget(exhausted))
         recorded = self._arguments_to_record(call, result)
         return Reply(result, self.ledger.remaining(), self.end is not None, recorded)
+
+    @property
+    def is_monitored(self) -> bool:
+        """Whether the episode has monitors."""
+        return self._watch is not None
+
+    def review(
+        self, model: str, request: JsonObject, answered: tuple[int, JsonObject] | None = None
+    ) -> tuple[int, JsonObject]:
+        """Ask the monitors about a model request, before it is sent or after its response.
+
+        Args:
+            model: name of the model.
+            request: body of the request.
+            answered: number of the request, and body of the response; None before it is sent.
+
+        Returns:
+            The number of the request, and the decision: ``action`` (allow, modify, refuse or end),
+            ``message``, and ``arguments`` or ``output`` if it modifies.
+
+        Raises:
+            InfraError: a monitor failed, and failed its health check too.
+        """
+        assert self._watch is not None
+        reviewed = self._watch.ask_about_model(self.name, model, request, answered)
+        self._watch.finish_seats()
+        return reviewed
 
     def reserve(self, amounts: Amounts) -> Reservation | Exhausted:
         """Reserve the units that a model request may cost; a rejected reservation ends the work."""

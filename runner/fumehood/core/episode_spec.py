@@ -103,3 +103,46 @@ class EpisodeSpec:
     """How the seats take turns; None if each seat works by itself."""
     policy: JsonObject = field(default_factory=dict)
     """Rules, gates, canaries and limits (docs/policies.md); empty if there are none."""
+    monitors: tuple[str, ...] = ()
+    """Names of the monitors of the steps, in the order in which they are asked."""
+    recorded_decisions: tuple[JsonObject, ...] | None = None
+    """In a replay: the events of the monitors, which are not asked; None asks them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MonitorSpec:
+    """A monitor of a run. The processes of episodes get only its name."""
+
+    name: str
+    kind: str
+    """``rules``, ``python``, ``model`` or ``person``."""
+    settings: JsonObject
+    """Of its kind, such as the rules or the source of the class."""
+    deadline_ms: int
+    """Time for one decision, milliseconds."""
+
+    def to_json(self) -> JsonObject:
+        """Return the fields."""
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "settings": self.settings,
+            "deadline_ms": self.deadline_ms,
+        }
+
+
+def monitor_spec_from_json(value: Json) -> MonitorSpec:
+    """Return what :meth:`MonitorSpec.to_json` wrote.
+
+    Raises:
+        ValueError: the value has another form.
+    """
+    match value:
+        case {
+            "name": str(name),
+            "kind": str(kind),
+            "settings": dict(settings),
+            "deadline_ms": int(deadline_ms),
+        }:
+            return MonitorSpec(name=name, kind=kind, settings=settings, deadline_ms=deadline_ms)
+    raise ValueError("not a monitor")

@@ -40,7 +40,7 @@ class AnsweredCall:
     tool_name: str
     sent: Mapping[str, Json]
     arguments_after: Mapping[str, Json]
-    """The arguments after all faults; equal to ``sent`` if no fault changed them."""
+    """The arguments after all faults and monitors; equal to ``sent`` if nothing changed them."""
     output: JsonObject | None
     failure: ShownFailure | None
     """Set exactly when ``output`` is not."""
@@ -62,6 +62,7 @@ class AnsweredCall:
         return self.failure is None or self.failure.kind in (
             FailureKind.WORLD,
             FailureKind.REPLY_LOST,
+            FailureKind.WITHHELD,
         )
 
 

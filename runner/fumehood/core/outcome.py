@@ -70,6 +70,26 @@ class Stopped:
     problem: ModelProblem
 
 
+@dataclass(frozen=True, slots=True)
+class EndedByMonitor:
+    """A monitor decided to end the episode."""
+
+    monitor: str
+    step: str
+    """Kind of the step: ``tool`` or ``model``."""
+
+
+@dataclass(frozen=True, slots=True)
+class MonitorFailed:
+    """A monitor failed on a step of the agent, although it passes its health check."""
+
+    monitor: str
+    step: str
+    """Kind of the step: ``tool`` or ``model``."""
+    reason: str
+    """``deadline``, ``ended`` or ``invalid``."""
+
+
 class InfraKind(Enum):
     """Which part of the infrastructure failed."""
 
@@ -84,6 +104,8 @@ class InfraKind(Enum):
     """The process of a counterpart, such as a simulated user, ended before its work had ended."""
     TASK = "task"
     """The world cannot work with the state that the task gave it."""
+    MONITOR = "monitor"
+    """A monitor failed, and failed its health check too."""
     ORCHESTRATOR = "orchestrator"
     """Any other failure of the infrastructure."""
 
@@ -96,7 +118,16 @@ class Infra:
     detail: str
 
 
-SeatEnd = Finished | GaveUp | Stopped | OutOfBudget | TimedOut | AgentCrashed
+SeatEnd = (
+    Finished
+    | GaveUp
+    | Stopped
+    | OutOfBudget
+    | TimedOut
+    | AgentCrashed
+    | EndedByMonitor
+    | MonitorFailed
+)
 """Outcomes that the service observes."""
 
 Outcome = SeatEnd | Infra
@@ -125,6 +156,11 @@ def outcome_to_json(outcome: Outcome) -> JsonObject:
             value = {"outcome": "timed_out", "wall_ms": wall_ms}
         case AgentCrashed(detail):
             value = {"outcome": "agent_crashed", "detail": detail}
+        case EndedByMonitor(monitor, step):
+            value = {"outcome": "ended_by_monitor", "monitor": monitor, "step": step}
+        case MonitorFailed(monitor, step, reason):
+            value = {"outcome": "monitor_failed", "monitor": monitor, "step": step}
+            value["reason"] = reason
         case Infra(kind, detail):
             value = {"outcome": "infra", "kind": kind.value, "detail": detail}
     return value
@@ -150,6 +186,15 @@ def outcome_from_json(value: JsonObject) -> Outcome:
             outcome = TimedOut(wall_ms)
         case {"outcome": "agent_crashed", "detail": str(detail)}:
             outcome = AgentCrashed(detail)
+        case {"outcome": "ended_by_monitor", "monitor": str(monitor), "step": str(step)}:
+            outcome = EndedByMonitor(monitor, step)
+        case {
+            "outcome": "monitor_failed",
+            "monitor": str(monitor),
+            "step": str(step),
+            "reason": str(reason),
+        }:
+            outcome = MonitorFailed(monitor, step, reason)
         case {"outcome": "infra", "kind": str(kind), "detail": str(detail)}:
             outcome = Infra(InfraKind(kind), detail)
         case _:

@@ -56,6 +56,10 @@ class FailureKind(Enum):
     """A fault answered in place of the tool; the tool received nothing."""
     REPLY_LOST = "reply_lost"
     """The tool executed the call, and a fault answered in place of its result."""
+    REFUSED = "refused"
+    """A monitor refused the call; no tool received it."""
+    WITHHELD = "withheld"
+    """The tool executed the call, and a monitor withheld its result."""
     OUT_OF_BUDGET = "out_of_budget"
     """The budget does not admit the call, or this failure exhausted it."""
 

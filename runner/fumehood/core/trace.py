@@ -160,6 +160,8 @@ class EpisodeOpened:
             further["conversation"] = spec.conversation.rule
         if spec.policy:
             further["policy"] = spec.policy
+        if spec.monitors:
+            further["monitors"] = list(spec.monitors)
         return {
             **further,
             "kind": "opened",
@@ -195,9 +197,12 @@ class CallMade:
     call; None without a policy."""
     changed: tuple[str, ...] = ()
     """Paths of canaries whose values the call changed."""
+    modified: Mapping[str, Json] | None = None
+    """The arguments that a monitor sent on; None if none changed them."""
 
     def to_json(self) -> JsonObject:
-        """Return the event. ``arguments_after`` is present if a fault changed the arguments."""
+        """Return the event. ``arguments_after`` is present if a fault or a monitor changed the
+        arguments."""
         call, result = self.call, self.result
         event: JsonObject = {
             "kind": "call",
@@ -217,6 +222,8 @@ class CallMade:
         if self.changed:
             event["changed"] = list(self.changed)
         arguments_after = arguments_after_faults(call, result.fired_faults)
+        if arguments_after is call.arguments and self.modified is not None:
+            arguments_after = self.modified
         if arguments_after is not call.arguments:
             event["arguments_after"] = dict(arguments_after)
         if isinstance(result, Value):

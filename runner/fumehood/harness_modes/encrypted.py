@@ -20,8 +20,9 @@ from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.outcome import Finished, GaveUp, SeatEnd
 from fumehood.core.tools import Failure, FiredFault, ToolCall, ToolResult
-from fumehood.core.trace import CallMade, Event, Recorder, SeatEnded
+from fumehood.core.trace import CallMade, Event, MonitorDecided, Recorder, SeatEnded
 from fumehood.harness_modes.native import Native
+from fumehood.monitors.review import Reviewer
 from fumehood.worlds.registry import WORLDS
 
 PLACEHOLDER = "{question}"
@@ -35,14 +36,20 @@ class EncryptedQuestions:
     question the mode equals native.
     """
 
-    def open_episode(self, spec: EpisodeSpec, recorder: Recorder, clock: Clock) -> Episode:
+    def open_episode(
+        self,
+        spec: EpisodeSpec,
+        recorder: Recorder,
+        clock: Clock,
+        reviewer: Reviewer | None = None,
+    ) -> Episode:
         """Build the world and one seat per participant, with the question in every instruction.
 
         Raises:
             SpecError: the question was encrypted with another canary.
         """
         if "question" not in spec.initial_state:
-            return Native().open_episode(spec, recorder, clock)
+            return Native().open_episode(spec, recorder, clock, reviewer)
         canary = _text(spec, "canary")
         try:
             question = decrypt(_text(spec, "question"), canary)
@@ -55,7 +62,7 @@ class EncryptedQuestions:
             for seat in spec.seats
         )
         encrypting = _EncryptingRecorder(recorder, canary, _public_names(spec.world))
-        return Native().open_episode(replace(spec, seats=seats), encrypting, clock)
+        return Native().open_episode(replace(spec, seats=seats), encrypting, clock, reviewer)
 
 
 class _EncryptingRecorder:
@@ -66,10 +73,21 @@ class _EncryptingRecorder:
 
     def record(self, event: Event, duration_ns: int = 0) -> None:
         match event:
-            case CallMade(call=call, result=result):
-                event = replace(event, call=self._call(call), result=self._result(result))
+            case CallMade(call=call, result=result, modified=modified):
+                event = replace(
+                    event,
+                    call=self._call(call),
+                    result=self._result(result),
+                    modified=None if modified is None else self._values(modified),
+                )
             case SeatEnded(seat, end):
                 event = SeatEnded(seat, self._end(end))
+            case MonitorDecided(decision=decision, original=original):
+                event = replace(
+                    event,
+                    decision=None if decision is None else self._decision(decision),
+                    original=None if original is None else self._values(original),
+                )
             case TurnBegan(text=text):
                 event = replace(event, text=self._text(text))
             case TurnEnded(answer=answer):
@@ -94,6 +112,10 @@ class _EncryptingRecorder:
                 fired_faults=fired_faults,
             )
         return replace(result, fired_faults=fired_faults)
+
+    def _decision(self, decision: JsonObject) -> JsonObject:
+        plain = {name: decision[name] for name in ("action", "suspicion")}
+        return {**self._values(decision), **plain}
 
     def _fired(self, fired: FiredFault) -> FiredFault:
         if fired.arguments_after is None:

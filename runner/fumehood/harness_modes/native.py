@@ -14,6 +14,7 @@ from fumehood.core.ledger import Ledger
 from fumehood.core.tools import Layer, LayeredToolset, Toolset
 from fumehood.core.trace import Recorder
 from fumehood.core.virtual_time import KeepsTime
+from fumehood.layers.ask_monitors import AskMonitors
 from fumehood.layers.charge_budget import ChargeBudget
 from fumehood.layers.contain_crashes import ContainCrashes
 from fumehood.layers.fault_visibility import HideFaults
@@ -22,6 +23,8 @@ from fumehood.layers.policy import ObservedToolset, StateObserver
 from fumehood.layers.take_time import TakeTime
 from fumehood.layers.trace_calls import TraceCalls
 from fumehood.layers.validate_arguments import RestrictTools, ValidateArguments
+from fumehood.monitors.review import Reviewer
+from fumehood.monitors.watch import Watch
 from fumehood.turn_policies.registry import create_conversation
 from fumehood.worlds.registry import ChecksItself, open_world, toolset_of
 
@@ -29,7 +32,13 @@ from fumehood.worlds.registry import ChecksItself, open_world, toolset_of
 class Native:
     """Hides faults, validates with JSON Schema, and draws random numbers by key."""
 
-    def open_episode(self, spec: EpisodeSpec, recorder: Recorder, clock: Clock) -> Episode:
+    def open_episode(
+        self,
+        spec: EpisodeSpec,
+        recorder: Recorder,
+        clock: Clock,
+        reviewer: Reviewer | None = None,
+    ) -> Episode:
         """Build the world and one seat per participant."""
         counting_recorder = FireCounts(recorder, len(spec.fault_plan))
         world = open_world(spec)
@@ -39,6 +48,8 @@ class Native:
         numbers = count(1)
         conversation = create_conversation(spec, world)
         observer = StateObserver(world, spec.policy) if spec.policy else None
+        watch = Watch(reviewer, counting_recorder, world) if reviewer else None
+        recorded = watch or counting_recorder
 
         def seat(seat_spec: SeatSpec) -> Seat:
             ledger = Ledger(seat_spec.budget)
@@ -50,10 +61,9 @@ class Native:
             )
             take_time = TakeTime(timed, random_source) if timed else None
             layers: list[Layer] = [
-                TraceCalls(
-                    seat_spec.name, world, ledger, counting_recorder, clock, numbers, observer
-                ),
+                TraceCalls(seat_spec.name, world, ledger, recorded, clock, numbers, observer),
                 ChargeBudget(ledger, timed.time_rules.price_microusd if timed else None),
+                *([AskMonitors(seat_spec.name, watch)] if watch else []),
                 *([take_time] if take_time else []),
                 HideFaults(),
                 *faults,
@@ -68,9 +78,12 @@ class Native:
                 counting_recorder,
                 conversation,
                 on_tokens=take_time.add_tokens if take_time else None,
+                watch=watch,
             )
 
         seats = tuple(seat(seat_spec) for seat_spec in spec.seats)
+        if watch is not None:
+            watch.begin(spec, seats)
         if timed is None:
             return Episode(spec, world, seats, counting_recorder, conversation)
         continued_us = 1000 * timed.time_rules.end_ms if timed.time_rules.continues else 0

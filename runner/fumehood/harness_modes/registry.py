@@ -11,6 +11,7 @@ from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.registry import Registry
 from fumehood.core.trace import Recorder
 from fumehood.layers.faults.registry import FAMILIES, TOOLMISUSE_FAMILIES
+from fumehood.monitors.review import Reviewer
 from fumehood.third_party.process import CheckerProcess, start_checkers
 from fumehood.turn_policies.registry import TURN_POLICIES
 from fumehood.worlds import registry as worlds_registry
@@ -24,11 +25,24 @@ readable_paths = worlds_registry.readable_paths
 class HarnessMode(Protocol):
     """Composes the layers of an episode."""
 
-    def open_episode(self, spec: EpisodeSpec, recorder: Recorder, clock: Clock) -> Episode:
+    def open_episode(
+        self,
+        spec: EpisodeSpec,
+        recorder: Recorder,
+        clock: Clock,
+        reviewer: Reviewer | None = None,
+    ) -> Episode:
         """Build the world and the seats, and record that the episode is open.
+
+        Args:
+            spec: the episode.
+            recorder: receives the events.
+            clock: measures how long calls take.
+            reviewer: asks the monitors of the episode; None for no monitors.
 
         Raises:
             SpecError: a field of ``spec`` is invalid.
+            MonitorsBroken: a monitor does not begin.
         """
 
 

@@ -15,6 +15,7 @@ from fumehood.core.json_values import JsonObject
 from fumehood.core.ledger import Ledger
 from fumehood.core.tools import Layer, LayeredToolset, ToolCall, ToolResult, arguments_after_faults
 from fumehood.core.trace import Recorder
+from fumehood.layers.ask_monitors import AskMonitors
 from fumehood.layers.charge_budget import ChargeBudget
 from fumehood.layers.contain_crashes import ContainCrashes
 from fumehood.layers.fault_visibility import RevealFaults
@@ -22,6 +23,8 @@ from fumehood.layers.faults.family import to_integer
 from fumehood.layers.faults.registry import TOOLMISUSE_FAMILIES, fault_layers
 from fumehood.layers.trace_calls import TraceCalls
 from fumehood.layers.validate_loosely import ValidateLoosely
+from fumehood.monitors.review import Reviewer
+from fumehood.monitors.watch import Watch
 from fumehood.worlds.registry import open_world
 
 STREAM_STRIDE = 9973
@@ -68,7 +71,13 @@ class ToolMisuse:
     Source: docs/reference/toolmisuse.md.
     """
 
-    def open_episode(self, spec: EpisodeSpec, recorder: Recorder, clock: Clock) -> Episode:
+    def open_episode(
+        self,
+        spec: EpisodeSpec,
+        recorder: Recorder,
+        clock: Clock,
+        reviewer: Reviewer | None = None,
+    ) -> Episode:
         """Build the world and one seat per participant."""
         counted = FireCounts(recorder, len(spec.fault_plan))
         world = open_world(spec)
@@ -77,6 +86,7 @@ class ToolMisuse:
         random_source = SequentialRandom(spec.seed, spec.fault_plan)
         faults = fault_layers(spec.fault_plan, random_source, TOOLMISUSE_FAMILIES)
         numbers = count(1)
+        watch = Watch(reviewer, counted, world) if reviewer else None
 
         def seat(seat_spec: SeatSpec) -> Seat:
             ledger = Ledger(seat_spec.budget)
@@ -87,8 +97,9 @@ class ToolMisuse:
                     "must be absent in harness mode toolmisuse, where seats always have all tools",
                 )
             layers: list[Layer] = [
-                TraceCalls(seat_spec.name, world, ledger, counted, clock, numbers),
+                TraceCalls(seat_spec.name, world, ledger, watch or counted, clock, numbers),
                 ChargeBudget(ledger),
+                *([AskMonitors(seat_spec.name, watch)] if watch else []),
                 RevealFaults(),
                 *faults,
                 ValidateLoosely(world.toolset_id, world.list_tools()),
@@ -101,9 +112,13 @@ class ToolMisuse:
                 ledger,
                 counted,
                 arguments_to_record=_arguments_after_faults,
+                watch=watch,
             )
 
-        return Episode(spec, world, tuple(seat(seat_spec) for seat_spec in spec.seats), counted)
+        seats = tuple(seat(seat_spec) for seat_spec in spec.seats)
+        if watch is not None:
+            watch.begin(spec, seats)
+        return Episode(spec, world, seats, counted)
 
 
 def _arguments_after_faults(call: ToolCall, result: ToolResult) -> JsonObject | None:

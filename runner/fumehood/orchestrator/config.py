@@ -334,6 +334,21 @@ class AgentConfig(_Strict):
     )
 
 
+class MonitorConfig(_Strict):
+    """A monitor with a name, a deadline, or arguments of its class."""
+
+    monitor: str = Field(description="FILE.yaml, FILE.py:Class or module:Class.")
+    name: str | None = Field(
+        default=None, min_length=1, max_length=64, description="Name in the trace."
+    )
+    deadline_s: float | None = Field(
+        default=None, gt=0, le=3600, description="Time for one decision, seconds."
+    )
+    arguments: dict[str, JsonValue] = Field(
+        default_factory=dict, description="Keyword arguments of the class."
+    )
+
+
 class TaskSelection(_Strict):
     """The tasks of the suite that a run uses, in the order of the suite."""
 
@@ -479,6 +494,11 @@ class RunConfig(_Strict):
         description="Judge of criteria that no rule decides: a model of `models`, exact, or rules.",
     )
     judging: JudgingConfig = Field(default=JudgingConfig(), description="How the judge is asked.")
+    monitors: tuple[TextOr[MonitorConfig], ...] | None = Field(
+        None,
+        description="Monitors that decide about each step, in order: FILE.yaml, FILE.py:Class or "
+        "module:Class.",
+    )
     seats: dict[str, Counterpart] = Field(
         default_factory=dict, description="Counterpart by seat; default: the one the suite names."
     )

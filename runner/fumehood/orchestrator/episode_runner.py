@@ -33,7 +33,7 @@ from fumehood.orchestrator.seat_boxes import SeatBoxes, counterpart_failure
 from fumehood.orchestrator.seat_sessions import SeatSessions, SeatWorker
 from fumehood.orchestrator.service_pool import ServicePool
 from fumehood.orchestrator.stalls import Stalls
-from fumehood.orchestrator.trace_receiver import GRACE_S, TraceReceiver
+from fumehood.orchestrator.trace_receiver import GRACE_S, TraceReceiver, rejection_kind
 from fumehood.wire.control_client import ControlClient, OpenSeats
 from fumehood.wire.ports import InlineAgent
 
@@ -186,7 +186,7 @@ def attempt_episode(
                 spec, plan, client, seats, started, pool.stalls, on_exchange
             )
     except SpecError as error:
-        return _failed(Infra(InfraKind.TASK, str(error)), started)
+        return _failed(Infra(rejection_kind(error.field), str(error)), started)
     except InfraError as error:
         return _failed(Infra(InfraKind.SERVICE, str(error)), started)
 

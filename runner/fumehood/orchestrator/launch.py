@@ -29,6 +29,7 @@ from fumehood.orchestrator.data_source import create_recording_folder
 from fumehood.orchestrator.episode_runner import EpisodeRunner
 from fumehood.orchestrator.judging import RunJudge
 from fumehood.orchestrator.models import ModelRun
+from fumehood.orchestrator.monitors import check_unchanged, monitor_facts
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.run import Run, RunLimits, missing
 from fumehood.orchestrator.service_pool import HttpOffer, ServicePool, http_offer
@@ -155,6 +156,7 @@ def _resume(folder: RunFolder, setup: RunSetup, progress: Progress) -> None:
         folder.seal()
         return
     setup.check()
+    check_unchanged(setup.monitors, folder.manifest())
     ready = _prepare_engine(setup, progress)
     with deferred_stop_signals() as stop:
         _execute(folder, setup, ready, to_run, progress, stop)
@@ -304,6 +306,7 @@ def _execute(
                 worlds=sorted({case.task.world for case in setup.suite.cases}),
                 limits=config.messages.changed(),
                 inline=engine.isolation is Isolation.INLINE,
+                monitors=setup.monitors,
             )
         )
         create_recording_folder(config, pool.owner_uid)
@@ -345,6 +348,7 @@ def _manifest(setup: RunSetup, ready: _ReadyEngine) -> JsonObject:
         "suite_digest": _suite_digest(setup),
         "tasks": len(setup.suite.cases),
         "config": setup.config.model_dump(mode="json"),
+        **({"monitors": monitor_facts(setup.monitors)} if setup.monitors else {}),
         "engine": engine.name,
         "isolation": engine.isolation.value,
         "isolation_facts": {

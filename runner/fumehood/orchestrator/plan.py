@@ -25,6 +25,8 @@ class PlannedEpisode:
     seed: int
     data_source: DataSource | None = None
     instructions: Instructions = AS_IN_TASKS
+    monitors: tuple[str, ...] = ()
+    """Names of the monitors of the run."""
 
     @property
     def name(self) -> EpisodeName:
@@ -49,6 +51,7 @@ class PlannedEpisode:
             data_source=self.data_source,
             conversation=task.conversation,
             policy=task.policy,
+            monitors=self.monitors,
         )
 
 
@@ -59,6 +62,7 @@ def plan_episodes(
     seed: int,
     data_source: DataSource | None = None,
     instructions: Instructions = AS_IN_TASKS,
+    monitors: tuple[str, ...] = (),
 ) -> Iterator[PlannedEpisode]:
     """Yield every episode of a run.
 
@@ -71,12 +75,15 @@ def plan_episodes(
         seed: of the run.
         data_source: source of searches and pages, the same for all episodes.
         instructions: how instructions differ from those of the tasks.
+        monitors: names of the monitors of the run.
     """
     for case in suite.cases:
         for trial in range(trials):
             chance = episode_seed(case.task, seed, trial)
             for agent in agents:
-                yield PlannedEpisode(agent, case, trial, chance, data_source, instructions)
+                yield PlannedEpisode(
+                    agent, case, trial, chance, data_source, instructions, monitors
+                )
 
 
 def episode_seed(task: Task, seed: int, trial: int) -> int:

@@ -1,7 +1,8 @@
 """Replays a recorded episode: makes its calls again through a service, without the agent.
 
 Messages that the service refused are ignored on both sides: they changed nothing, and their text
-was not recorded. Requests to models are ignored too, and so is the end of a model budget. Arguments
+was not recorded. Requests to models are ignored too, and so are the end of a model budget and what
+monitors decided about requests. Monitors are not asked: their recorded decisions apply. Arguments
 are sent as the trace has them, with their keys in order.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -79,6 +80,9 @@ def replay_episode(
         seat.name: partial(_repeat_all, [event for event in expected if _is_of(event, seat.name)])
         for seat in spec.seats
     }
+    if spec.monitors:
+        decisions = tuple(dict(event) for event in expected if event.get("kind") == "monitor")
+        spec = replace(spec, recorded_decisions=decisions)
     attempt = attempt_episode(spec, SessionPlan(workers), pool)
     if attempt.infra is not None:
         if attempt.infra.kind is not InfraKind.TASK:
@@ -148,6 +152,10 @@ def _is_ignored(event: Event) -> bool:
         case {"kind": "seat_ended", "end": {"outcome": "out_of_budget", "kind": str(kind)}}:
             # A replay asks no model, so no model budget can run out.
             return kind.startswith("model_")
+        case {"kind": "monitor", "step": "model"}:
+            return True
+        case {"kind": "seat_ended", "end": {"monitor": str(), "step": "model"}}:
+            return True
     return event.get("kind") in _NOT_REPLAYED
 
 

@@ -13,7 +13,7 @@ from enum import Enum
 
 from fumehood.core.errors import InfraError, InputError, SpecError
 from fumehood.core.evidence import Evidence, read_evidence
-from fumehood.core.outcome import AgentCrashed, Infra, InfraKind, Outcome
+from fumehood.core.outcome import AgentCrashed, Infra, InfraKind, MonitorFailed, Outcome
 from fumehood.core.score import UNGRADED, Score
 from fumehood.core.task import Case
 from fumehood.core.trace import BrokenTrace, Record, verify_chain
@@ -24,6 +24,9 @@ from fumehood.third_party.process import QuestionFailed
 
 RECORDABLE = "recordable"
 """Check of an attempt whose calls left the world in a state that cannot be recorded."""
+
+MONITORED = "monitored"
+"""Check of an attempt whose monitor failed on a step of the agent."""
 
 ReadAttempt = tuple[Evidence, str, Outcome]
 """What the trace and the exit prove, the digest of the trace, and the outcome."""
@@ -78,9 +81,13 @@ def score_attempt(
     read = read_attempt(case, records, agent_exit)
     if isinstance(read, Infra):
         return _ungraded(read)
-    if isinstance(read[0].ends.get(case.task.seats[0].name), AgentCrashed):
+    end = read[0].ends.get(case.task.seats[0].name)
+    if isinstance(end, AgentCrashed):
         # The final state is unknown.
         return _scored(read, Score(False, {RECORDABLE: False}))
+    if isinstance(end, MonitorFailed):
+        # Otherwise an agent could gain from a step on which its monitor fails.
+        return _scored(read, Score(False, {MONITORED: False}))
     return _score(case, read, ask)
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from threading import Lock
 from types import TracebackType
 
+from fumehood.core.episode_spec import MonitorSpec
 from fumehood.core.errors import InfraError, InputError
 from fumehood.engines.engine import AgentKind
 from fumehood.engines.images.helper import build_helper
@@ -112,6 +113,8 @@ class ServiceOptions:
     """Limits of agents' messages that differ from the defaults, by name."""
     inline: bool = False
     """Play built-in agents inside the service, and open no episode for a box."""
+    monitors: Sequence[MonitorSpec] = ()
+    """Monitors of the steps of agents."""
 
     def arguments(self) -> tuple[str, ...]:
         """Return command-line arguments of a service."""
@@ -120,7 +123,13 @@ class ServiceOptions:
             *(("--worlds", ",".join(self.worlds)) if self.worlds else ()),
             *(("--limits", json.dumps(dict(self.limits))) if self.limits else ()),
             *(("--inline",) if self.inline else ()),
+            *(("--monitors",) if self.monitors else ()),
         )
+
+    def first_lines(self) -> bytes:
+        """Return what a service reads from its standard input."""
+        monitors = json.dumps([spec.to_json() for spec in self.monitors]).encode() + b"\n"
+        return (monitors if self.monitors else b"") + (self.http.first_line() if self.http else b"")
 
 
 def service_command(directory: Path, options: Sequence[str]) -> list[str]:
@@ -164,10 +173,10 @@ class ServiceWorker:
         self._record = SessionRecords().write(
             self._process.pid, dict(options.labels or owner_labels("service"))
         )
-        if options.http is not None and self._process.stdin is not None:
+        if (lines := options.first_lines()) and self._process.stdin is not None:
             # A service that has ended already reports that below.
             with suppress(BrokenPipeError):
-                self._process.stdin.write(options.http.first_line())
+                self._process.stdin.write(lines)
                 self._process.stdin.flush()
         self.client = ControlClient(str(directory / "control.sock"))
         self.episodes = 0
@@ -269,6 +278,7 @@ class ServicePool:
         worlds: Sequence[str] = (),
         limits: Mapping[str, int] | None = None,
         inline: bool = False,
+        monitors: Sequence[MonitorSpec] = (),
     ) -> None:
         """Start ``workers`` processes.
 
@@ -279,6 +289,7 @@ class ServicePool:
             worlds: worlds whose libraries are loaded at the start.
             limits: limits of agents' messages that differ from the defaults, by name.
             inline: play built-in agents inside the services, and open no episode for a box.
+            monitors: of the steps of agents.
 
         Raises:
             InfraError: a service does not start.
@@ -286,7 +297,12 @@ class ServicePool:
         """
         labels = dict(labels or owner_labels("service"))
         self._options = ServiceOptions(
-            http=http, labels=labels, worlds=worlds, limits=limits, inline=inline
+            http=http,
+            labels=labels,
+            worlds=worlds,
+            limits=limits,
+            inline=inline,
+            monitors=monitors,
         )
         self._folders = FolderRecords()
         self._directory = self._folders.make(labels)

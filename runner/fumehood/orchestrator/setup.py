@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from fumehood.benchmarks.registry import load_suite
-from fumehood.core.episode_spec import DataSource
+from fumehood.core.episode_spec import DataSource, MonitorSpec
 from fumehood.core.errors import InputError
 from fumehood.core.ledger import BudgetKind
 from fumehood.core.task import Suite
@@ -21,6 +21,7 @@ from fumehood.orchestrator.instructions import Instructions
 from fumehood.orchestrator.judging import JudgeSource, judge_source, judging_model
 from fumehood.orchestrator.model_probe import ProbedRun, probe_models, tools_of
 from fumehood.orchestrator.models import bounded, check_scaffolds, gateway_settings
+from fumehood.orchestrator.monitors import monitor_names, monitor_specs, with_absolute_paths
 from fumehood.orchestrator.plan import PlannedEpisode, plan_episodes
 from fumehood.orchestrator.task_changes import selected, with_budget
 from fumehood.records.run_reader import RunReader
@@ -56,7 +57,7 @@ class RunSetup:
         Instructions(config.ask_confidence).check(suite)
         if config.team is not None:
             suite = with_team(suite, config.team.workers)
-        setup = cls._plan(resolve_config(config, suite), suite)
+        setup = cls._plan(with_absolute_paths(resolve_config(config, suite)), suite)
         setup.participants.check_model(config.models)
         return setup
 
@@ -95,6 +96,15 @@ class RunSetup:
         return gateway
 
     @cached_property
+    def monitors(self) -> tuple[MonitorSpec, ...]:
+        """The monitors of the run.
+
+        Raises:
+            InputError: one cannot be read.
+        """
+        return monitor_specs(self.config)
+
+    @cached_property
     def judge(self) -> JudgeSource:
         """The judge of criteria that no rule decides.
 
@@ -112,7 +122,7 @@ class RunSetup:
         Raises:
             InputError: see :attr:`gateway`, :attr:`judge` and :func:`probe_models`.
         """
-        _ = self.gateway, self.judge
+        _ = self.gateway, self.judge, self.monitors
         if probe:
             probe_models([self.probed()])
 
@@ -176,5 +186,6 @@ def _episodes(config: RunConfig, suite: Suite, labels: Iterable[str]) -> tuple[P
             config.seed,
             data_source,
             Instructions(config.ask_confidence),
+            monitor_names(config),
         )
     )

@@ -12,6 +12,7 @@ from fumehood.core.trace import ModelExchange, Record
 from fumehood.engines.engine import Box
 from fumehood.wire.ports import (
     MODELS_FIELD,
+    MONITORS_FIELD,
     EpisodeMessage,
     Opened,
     Records,
@@ -25,6 +26,12 @@ GRACE_S = 2.0
 """How long a box may run after its seat's work has ended."""
 FLUSH_S = 2.0
 """How long the end of a seat's work may take to arrive after its box has ended."""
+
+
+def rejection_kind(field: str) -> InfraKind:
+    """Return what failed if the service rejects a field of a specification."""
+    kinds = {MODELS_FIELD: InfraKind.MODELS, MONITORS_FIELD: InfraKind.MONITOR}
+    return kinds.get(field, InfraKind.TASK)
 
 
 class TraceReceiver:
@@ -128,8 +135,7 @@ class TraceReceiver:
             case SeatWorkEnded(name):
                 self._end_seat(name)
             case SpecRejected(field, reason):
-                kind = InfraKind.MODELS if field == MODELS_FIELD else InfraKind.TASK
-                self.infra = Infra(kind, f"{field}: {reason}")
+                self.infra = Infra(rejection_kind(field), f"{field}: {reason}")
             case ModelExchange():
                 self._on_exchange(message)
             case TimeGranted(_, granted_ms):

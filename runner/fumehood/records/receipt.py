@@ -176,6 +176,7 @@ def _predicate(run: RunReader, leaves: list[bytes]) -> dict[str, Json]:
         "limits": config.get("limits"),
         "wall_time_s": config.get("wall_time_s"),
         "data_mode": config.get("data_mode"),
+        "monitors": manifest.get("monitors", []),
         "grants": models.get("grants", []) if isinstance(models, dict) else [],
         "agents": manifest.get("agents"),
         "episodes": len(rows),

@@ -1,10 +1,12 @@
 """``python -m fumehood.service DIRECTORY``: the command that the orchestrator starts."""
 
 import argparse
+import json
 import os
 import sys
 from pathlib import Path
 
+from fumehood.core.episode_spec import monitor_spec_from_json
 from fumehood.core.errors import InputError
 from fumehood.gateway.settings import GatewaySettings, settings_from_line
 from fumehood.service.message_limits import message_limits
@@ -32,14 +34,23 @@ parser.add_argument("--limits", default="{}", help="limits of the agents' messag
 parser.add_argument(
     "--inline", action="store_true", help="play built-in agents here, open no episode for a box"
 )
+parser.add_argument(
+    "--monitors", action="store_true", help="read the monitors from standard input, first of all"
+)
 options = parser.parse_args()
 
 
+def read_line() -> bytes:
+    """Read one line of standard input, and nothing after it."""
+    return os.fdopen(os.dup(0), "rb", buffering=0).readline()
+
+
 def read_models() -> GatewaySettings:
-    """Read the settings with the keys, and nothing after them."""
-    return settings_from_line(os.fdopen(os.dup(0), "rb", buffering=0).readline())
+    """Read the settings with the keys."""
+    return settings_from_line(read_line())
 
 
+monitors = json.loads(read_line()) if options.monitors else []
 http = HttpSettings(options.helper, read_models if options.models else None)
 try:
     serve(
@@ -49,6 +60,7 @@ try:
         worlds=[name for name in options.worlds.split(",") if name],
         limits=message_limits(options.limits),
         inline=options.inline,
+        monitors=[monitor_spec_from_json(monitor) for monitor in monitors],
     )
 except InputError as error:
     sys.stderr.write(f"fumehood: {error}\n")

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.gateway.settings import settings_from_line
+from fumehood.monitors.review import RemoteReviewer
 from fumehood.service.confinement import import_modules_early
 from fumehood.service.hosted_episode import HostedEpisode, host_episode
 from fumehood.service.message_limits import MessageLimits, limits_from_json
@@ -95,23 +96,24 @@ def run_episode(channel: socket.socket, arguments: JsonObject) -> None:
     """Host one episode until the service closes it.
 
     The arguments are ``folder``, for the sockets, and ``files``: the connection that carries
-    questions to what this process cannot reach, and that to the broker of model requests, if there
-    are models.
+    questions to what this process cannot reach, that to the monitors, and that to the broker of
+    model requests, if there are models.
     """
-    folder = Path(str(arguments["folder"]))
+    folder, monitors = Path(str(arguments["folder"])), None
     # The sockets of seats must be reachable for the boxes' users.
     os.umask(0o022)
     start_grpc()
     match arguments["files"]:
-        case [int(questions), *broker]:
+        case [int(questions), int(reviews), *broker]:
             route_questions(Asker(socket.socket(fileno=questions)).ask)
+            monitors = RemoteReviewer(socket.socket(fileno=reviews))
             _start_http(broker)
     opening = receive_frame(channel)
     if opening is None:
         return
     meter = StopMeter()
     try:
-        hosted = _open(opening, folder, meter)
+        hosted = _open(opening, folder, meter, monitors)
     except SpecError as error:
         send_frame(channel, message_to_bytes(SpecRejected(error.field, error.reason)))
         return
@@ -133,7 +135,9 @@ def _start_http(broker: Sequence[Json]) -> None:
         http.start(*(socket.socket(fileno=file) for file in broker if isinstance(file, int)))
 
 
-def _open(opening: bytes, folder: Path, meter: StopMeter) -> HostedEpisode:
+def _open(
+    opening: bytes, folder: Path, meter: StopMeter, monitors: RemoteReviewer | None
+) -> HostedEpisode:
     spec, exchanges = opening_from_bytes(opening)
     prepared = _prepared[-1]
     return host_episode(
@@ -143,6 +147,7 @@ def _open(opening: bytes, folder: Path, meter: StopMeter) -> HostedEpisode:
         prepared.limits,
         http=prepared.http,
         exchanges=exchanges,
+        reviewer=monitors,
     )
 
 

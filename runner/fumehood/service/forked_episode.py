@@ -20,6 +20,7 @@ from fumehood.core.outcome import AgentCrashed
 from fumehood.core.trace import Chain, EpisodeClosed, Event, ModelExchange, Record, SeatEnded
 from fumehood.gateway.settings import GatewaySettings, settings_to_line, without_keys
 from fumehood.harness_modes.registry import open_outside, readable_paths
+from fumehood.monitors.host import EpisodeMonitors, MonitorHost, serve_reviews
 from fumehood.service.message_limits import MessageLimits
 from fumehood.supervised.fork_server import Child, ForkServer, ServerProcess
 from fumehood.supervised.frames import receive_frame, send_frame
@@ -29,6 +30,7 @@ from fumehood.third_party.outside import Outside, answer_questions
 from fumehood.wire.episode_channel import close_to_bytes, message_from_bytes, opening_to_bytes
 from fumehood.wire.ports import (
     MODELS_FIELD,
+    MONITORS_FIELD,
     EpisodeMessage,
     Opened,
     Records,
@@ -110,6 +112,8 @@ class _Process(NamedTuple):
     models: ModelConnection
     questions: socket.socket
     """Carries its questions to what it cannot reach."""
+    reviews: socket.socket
+    """Carries its questions to the monitors."""
 
 
 class EpisodeProcesses:
@@ -124,6 +128,7 @@ class EpisodeProcesses:
         has_http: bool,
         helper: Path | None,
         models: GatewaySettings | None = None,
+        monitors: MonitorHost | None = None,
     ) -> None:
         """Send the fork server its settings.
 
@@ -135,7 +140,9 @@ class EpisodeProcesses:
             has_http: whether seats have HTTP sockets.
             helper: the program that boxes see as ``bin/fumehood``; None for no program.
             models: settings of the gateway; None for no models. The keys stay here.
+            monitors: the monitors of the run; None for none.
         """
+        self._monitors = monitors
         settings: JsonObject = {
             "folder": str(directory),
             "limits": limits.to_json(),
@@ -189,10 +196,11 @@ class EpisodeProcesses:
         """
         opening = opening_to_bytes(spec, exchanges)
         access = Access(folder=True, readable=readable_paths(spec))
-        outside = open_outside(spec)
+        outside, monitors = open_outside(spec), self._reviewer(spec)
         process = self._take(access)
         process.models.limit(model_budget(spec), len(spec.seats))
         _serve_questions(process.questions, outside)
+        _serve_reviews(process.reviews, monitors)
         try:
             return ForkedEpisode(
                 spec,
@@ -204,6 +212,7 @@ class EpisodeProcesses:
                 lambda: self._rejection(opening, access, spec),
                 outside,
                 len(opening),
+                monitors,
             )
         except BaseException:
             release(process.child)
@@ -215,12 +224,13 @@ class EpisodeProcesses:
     def _rejection(self, opening: bytes, access: Access, spec: EpisodeSpec) -> SpecRejected | None:
         """Return the answer of a new process, which no agent reaches, if it rejects an episode."""
         try:
-            outside = open_outside(spec)
+            outside, monitors = open_outside(spec), self._reviewer(spec)
             process = self._fork(access)
         except (InfraError, InputError) as error:
             return SpecRejected("world", str(error))
         child = process.child
         _serve_questions(process.questions, outside)
+        _serve_reviews(process.reviews, monitors)
         try:
             child.wait_until_started()
             child.channel.settimeout(OPEN_TIMEOUT_S)
@@ -232,6 +242,14 @@ class EpisodeProcesses:
         finally:
             release(child)
         return message if isinstance(message, SpecRejected) else None
+
+    def _reviewer(self, spec: EpisodeSpec) -> EpisodeMonitors | None:
+        names = spec.monitors if spec.recorded_decisions is None else ()
+        if not names:
+            return None
+        if self._monitors is None:
+            raise SpecError(MONITORS_FIELD, "the service was started without monitors")
+        return self._monitors.reviewer(names)
 
     def _take(self, access: Access) -> _Process:
         """Return a process for an episode, if possible one that is prepared."""
@@ -257,6 +275,8 @@ class EpisodeProcesses:
         with ExitStack() as stack:
             questions, process_end = socket.socketpair()
             files = [stack.enter_context(process_end).fileno()]
+            reviews, process_end = socket.socketpair()
+            files.append(stack.enter_context(process_end).fileno())
             models: ModelConnection = NoModels()
             if self._serve_broker is not None:
                 broker_end, process_end = socket.socketpair()
@@ -266,8 +286,9 @@ class EpisodeProcesses:
                 child = self._server.start(ENTRY, {}, limits, access, files, wait=False)
             except BaseException:
                 questions.close()
+                reviews.close()
                 raise
-            return _Process(child, models, questions)
+            return _Process(child, models, questions, reviews)
 
     def stop(self) -> None:
         """End every process and the fork server."""
@@ -283,9 +304,17 @@ def _serve_questions(questions: socket.socket, outside: Outside | None) -> None:
         Thread(target=answer_questions, args=(questions, outside), daemon=True).start()
 
 
+def _serve_reviews(reviews: socket.socket, monitors: EpisodeMonitors | None) -> None:
+    if monitors is None:
+        reviews.close()
+    else:
+        serve_reviews(reviews, monitors)
+
+
 def _discard(process: _Process) -> None:
     release(process.child)
     process.questions.close()
+    process.reviews.close()
 
 
 def model_budget(spec: EpisodeSpec) -> Budget:
@@ -313,6 +342,7 @@ class ForkedEpisode:
         reject: Callable[[], SpecRejected | None] = lambda: None,
         outside: Outside | None = None,
         replayed_bytes: int = 0,
+        monitors: EpisodeMonitors | None = None,
     ) -> None:
         """Open the episode in the process, and wait until its sockets are listening.
 
@@ -326,6 +356,7 @@ class ForkedEpisode:
             reject: opens the episode in a new process; returns its rejection, if it rejects it.
             outside: what the process cannot reach itself; None for nothing.
             replayed_bytes: size of recorded model requests and responses.
+            monitors: the monitors of the episode; None for none.
 
         Raises:
             SpecError: the specification cannot be hosted.
@@ -340,6 +371,7 @@ class ForkedEpisode:
         self._reject = reject
         self._outside = outside
         self._replayed_bytes = replayed_bytes
+        self._monitors = monitors
         self._exchanged_bytes = 0
         self._granted_ms = 0
         self._closing: Timer | None = None
@@ -375,6 +407,8 @@ class ForkedEpisode:
     def close(self, *, timed_out: bool) -> None:
         """Ask the process to end all work and the trace; ``messages`` yields the rest."""
         self._check_later(read_progress(self.child.pid), time.monotonic())
+        if self._monitors is not None:
+            self._monitors.close()
         with suppress(OSError):  # The process has ended, which the stream reports.
             send_frame(self.child.channel, close_to_bytes(timed_out=timed_out))
 
@@ -384,7 +418,8 @@ class ForkedEpisode:
             case Opened():
                 return
             case TimeGranted(seat, granted_ms):
-                waited_ms = min(self._models.waited_ms, GRANTED_MS_MAX)
+                monitored_ms = self._monitors.waited_ms if self._monitors else 0
+                waited_ms = min(self._models.waited_ms + monitored_ms, GRANTED_MS_MAX)
                 believed_ms = min(granted_ms, waited_ms - self._granted_ms)
                 if believed_ms > 0:
                     self._granted_ms += believed_ms
@@ -412,6 +447,8 @@ class ForkedEpisode:
     def _is_confirmed(self, message: SpecRejected) -> bool:
         if message.field == MODELS_FIELD:
             return self._models.has_provider_failed
+        if message.field == MONITORS_FIELD:
+            return self._monitors is not None and self._monitors.has_failed
         return self._outside is not None and self._outside.has_failed
 
     def _open(self, opening: bytes) -> Opened:

@@ -12,6 +12,7 @@ from fumehood.core.clock import Clock
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import SpecError
 from fumehood.core.trace import ModelExchange
+from fumehood.monitors.host import MonitorHost
 from fumehood.service.forked_episode import EpisodeProcesses, ForkedEpisode
 from fumehood.service.hosted_episode import check_seats, input_errors_as_spec_errors
 from fumehood.service.inline import play_inline
@@ -28,6 +29,7 @@ class Host:
         clock: Clock,
         limits: MessageLimits,
         processes: EpisodeProcesses | None,
+        monitors: MonitorHost | None = None,
     ) -> None:
         """Create a host without episodes.
 
@@ -37,7 +39,9 @@ class Host:
             processes: give each episode its own process. None to play built-in agents in this
                 process, and to open no episode for a box: such a service holds the moves of
                 oracles, which come from the gold, so it must not serve an untrusted agent.
+            monitors: the monitors of built-in agents that this process plays; None for none.
         """
+        self._monitors = monitors
         self._clock = clock
         self._limits = limits
         self._processes = processes
@@ -76,10 +80,13 @@ class Host:
         if self._processes is not None:
             raise SpecError("service", "opens episodes for boxes and plays no agent inline")
         check_seats(spec)
+        reviewer = self._monitors.reviewer(spec.monitors) if self._monitors else None
         try:
             with input_errors_as_spec_errors():
-                return play_inline(spec, agents, self._clock, self._limits.seat)
+                return play_inline(spec, agents, self._clock, self._limits.seat, reviewer)
         finally:
+            if reviewer is not None:
+                reviewer.close()
             self._count_closed()
 
     def close_episode(self, episode_id: str, timed_out: bool) -> bool:

@@ -13,11 +13,12 @@ from fumehood.core.clock import Clock
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InfraError, InputError, SpecError
 from fumehood.core.trace import ModelExchange
+from fumehood.monitors.review import Reviewer
 from fumehood.service.message_limits import MessageLimits
 from fumehood.service.open_episode import OpenEpisode
 from fumehood.service.seat_endpoint import SeatEndpoint
 from fumehood.service.trace_stream import TraceStream
-from fumehood.wire.ports import EpisodeMessage, Opened, SeatSockets
+from fumehood.wire.ports import EpisodeMessage, Opened, SeatSockets, TimeGranted
 from fumehood.wire.tool_server import ToolServer, ToolServerLimits
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class HostedEpisode:
         on_over: Callable[[HostedEpisode], object],
         http: HttpSockets | None = None,
         exchanges: Sequence[ModelExchange] = (),
+        reviewer: Reviewer | None = None,
     ) -> None:
         """Build the world and listen on the sockets of all seats.
 
@@ -51,6 +53,7 @@ class HostedEpisode:
             on_over: called when the stream of messages has ended.
             http: opens an HTTP socket for each seat; None for no HTTP.
             exchanges: recorded model requests with their responses, if models are replayed.
+            reviewer: asks the monitors that the specification names; None if it names none.
 
         Raises:
             InputError: the specification cannot be hosted.
@@ -73,6 +76,8 @@ class HostedEpisode:
             limits.seat,
             on_broken=self._trace.close,
             on_flood=self._close_seat_soon,
+            reviewer=reviewer,
+            on_granted=lambda ms: self._trace.post(TimeGranted(spec.seats[0].name, ms)),
         )
         try:
             # Independent of the umask: other users must not reach the sockets by guessing names.
@@ -159,6 +164,7 @@ def host_episode(
     on_over: Callable[[HostedEpisode], object] = id,
     http: HttpSockets | None = None,
     exchanges: Sequence[ModelExchange] = (),
+    reviewer: Reviewer | None = None,
 ) -> HostedEpisode:
     """Open an episode; arguments as of ``HostedEpisode``.
 
@@ -168,7 +174,7 @@ def host_episode(
     """
     check_seats(spec)
     with input_errors_as_spec_errors():
-        return HostedEpisode(spec, directory, clock, limits, on_over, http, exchanges)
+        return HostedEpisode(spec, directory, clock, limits, on_over, http, exchanges, reviewer)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from fumehood.core.clock import Clock
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import SpecError
 from fumehood.core.trace import Record
+from fumehood.monitors.review import Reviewer
 from fumehood.service.open_episode import OpenEpisode
 from fumehood.service.seat_endpoint import SeatEndpoint, SeatLimits
 from fumehood.service.trace_stream import TraceStream
@@ -55,7 +56,11 @@ def load_builtin_agents() -> None:
 
 
 def play_inline(
-    spec: EpisodeSpec, agents: Sequence[InlineAgent], clock: Clock, limits: SeatLimits
+    spec: EpisodeSpec,
+    agents: Sequence[InlineAgent],
+    clock: Clock,
+    limits: SeatLimits,
+    reviewer: Reviewer | None = None,
 ) -> PlayedInline:
     """Open an episode, let built-in agents work and return the complete trace.
 
@@ -64,6 +69,7 @@ def play_inline(
         agents: one per seat.
         clock: measures wall time.
         limits: limits of an agent's messages.
+        reviewer: asks the monitors that the specification names; None if it names none.
 
     Raises:
         InputError: the specification cannot be hosted.
@@ -72,11 +78,15 @@ def play_inline(
     by_seat = {agent.seat: agent for agent in agents}
     _check_agents(spec, by_seat)
     workers = {seat: partial(_work, agent) for seat, agent in by_seat.items()}
-    return play_in_process(spec, workers, clock, limits)
+    return play_in_process(spec, workers, clock, limits, reviewer)
 
 
 def play_in_process(
-    spec: EpisodeSpec, workers: Mapping[str, Worker], clock: Clock, limits: SeatLimits
+    spec: EpisodeSpec,
+    workers: Mapping[str, Worker],
+    clock: Clock,
+    limits: SeatLimits,
+    reviewer: Reviewer | None = None,
 ) -> PlayedInline:
     """Open an episode, let each worker work at its seat and return the complete trace.
 
@@ -85,12 +95,13 @@ def play_in_process(
         workers: one per seat, by its name.
         clock: measures wall time.
         limits: limits of a worker's messages.
+        reviewer: asks the monitors that the specification names; None if it names none.
 
     Raises:
         InputError: the specification cannot be hosted.
     """
     trace = TraceStream()
-    episode = OpenEpisode(spec, trace, clock, limits, on_broken=trace.close)
+    episode = OpenEpisode(spec, trace, clock, limits, on_broken=trace.close, reviewer=reviewer)
     failure = _Play(episode, workers).play()
     episode.close(timed_out=False)
     trace.close()

@@ -9,11 +9,21 @@ from threading import Condition, Lock
 from fumehood.core.clock import Clock
 from fumehood.core.episode import Episode
 from fumehood.core.episode_spec import EpisodeSpec
+from fumehood.core.errors import SpecError
+from fumehood.core.json_values import JsonObject
 from fumehood.core.trace import Recorder
 from fumehood.harness_modes.registry import HARNESS_MODES
+from fumehood.monitors.review import HEAD_START_MS, MonitorsBroken, RecordedReviewer, Reviewer
 from fumehood.service.seat_endpoint import SeatEndpoint, SeatLimits
 from fumehood.supervised.stalls import StopMeter, stop_meter
-from fumehood.wire.ports import SpecRejected
+from fumehood.wire.ports import MONITORS_FIELD, SpecRejected
+
+
+def _recorded(events: tuple[JsonObject, ...]) -> RecordedReviewer:
+    try:
+        return RecordedReviewer(events)
+    except ValueError as error:
+        raise SpecError("recorded_decisions", str(error)) from None
 
 
 class MonotonicClock:
@@ -41,6 +51,8 @@ class OpenEpisode:
         limits: SeatLimits,
         on_broken: Callable[[SpecRejected], None],
         on_flood: Callable[[SeatEndpoint, str], object] = lambda endpoint, detail: None,
+        reviewer: Reviewer | None = None,
+        on_granted: Callable[[int], object] = lambda granted_ms: None,
     ) -> None:
         """Build the world, its layers and an endpoint for each seat.
 
@@ -51,6 +63,9 @@ class OpenEpisode:
             limits: limits of an agent's messages.
             on_broken: called once if the world cannot continue.
             on_flood: called once for a seat whose refused messages are too large together.
+            reviewer: asks the monitors that the specification names; None if it names none.
+            on_granted: called with the wall time that all seats got back because a monitor decided,
+                milliseconds.
 
         Raises:
             InputError: the specification cannot be hosted.
@@ -58,7 +73,20 @@ class OpenEpisode:
         self._lock = Lock()
         self._closed = False
         harness_mode = HARNESS_MODES.load(spec.harness_mode)()
-        self._episode: Episode = harness_mode.open_episode(spec, recorder, clock)
+        self._on_granted = on_granted
+        self._granted_ms = self._waited_ns = 0
+        if spec.recorded_decisions is not None:
+            reviewer = _recorded(spec.recorded_decisions)
+        if spec.monitors and reviewer is None:
+            raise SpecError(MONITORS_FIELD, "the service was started without monitors")
+        # Installed harness modes may have no parameter for monitors.
+        monitored = {"reviewer": reviewer} if reviewer is not None and spec.monitors else {}
+        try:
+            self._episode: Episode = harness_mode.open_episode(spec, recorder, clock, **monitored)
+        except MonitorsBroken as error:
+            raise SpecError(MONITORS_FIELD, str(error)) from None
+        if reviewer is not None:
+            reviewer.on_wait = self._credit_wait
         conversation = self._episode.conversation
         self._turn_changed = None if conversation is None else Condition(self._lock)
         self.endpoints = tuple(
@@ -89,6 +117,16 @@ class OpenEpisode:
             self._closed = True
             self._episode.close()
         return True
+
+    def _credit_wait(self, waited_ns: int) -> None:
+        """Give all seats the time back in which monitors decided. The caller holds the lock."""
+        self._waited_ns += waited_ns
+        more_ms = HEAD_START_MS + self._waited_ns // 1_000_000 - self._granted_ms
+        if more_ms > 0:
+            self._granted_ms += more_ms
+            for endpoint in self.endpoints:
+                endpoint.credit(more_ms)
+            self._on_granted(more_ms)
 
     def _notify_turn(self) -> None:
         for endpoint in self.endpoints:

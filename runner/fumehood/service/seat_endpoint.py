@@ -38,7 +38,8 @@ from fumehood.core.trace import (
     ProviderChecked,
     Recorder,
 )
-from fumehood.wire.ports import SpecRejected, TaskView
+from fumehood.monitors.review import MonitorsBroken
+from fumehood.wire.ports import MONITORS_FIELD, SpecRejected, TaskView
 
 _ENDED = Refusal(RefusalKind.ENDED)
 _MALFORMED = Refusal(RefusalKind.MALFORMED)
@@ -280,7 +281,11 @@ class SeatEndpoint:
     def grant(self, granted_ms: int) -> None:
         """Extend the wall time by a delay that the infrastructure caused."""
         with self._lock:
-            self._seat.ledger.grant(BudgetKind.WALL_MS, granted_ms)
+            self.credit(granted_ms)
+
+    def credit(self, granted_ms: int) -> None:
+        """Extend the wall time as ``grant`` does. The caller holds the lock."""
+        self._seat.ledger.grant(BudgetKind.WALL_MS, granted_ms)
 
     def close(self, *, timed_out: bool) -> None:
         """Refuse all further messages; with ``timed_out`` also end the work of the seat with the
@@ -333,6 +338,8 @@ class SeatEndpoint:
             return _ENDED
         except SpecError as error:
             return self._abort(SpecRejected(error.field, error.reason))
+        except MonitorsBroken as error:
+            return self._abort(SpecRejected(MONITORS_FIELD, str(error)))
         except InfraError as error:
             return self._abort(SpecRejected("world", f"cannot continue: {error}"))
         except Exception as error:

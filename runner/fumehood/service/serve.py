@@ -13,8 +13,10 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
+from fumehood.core.episode_spec import MonitorSpec
 from fumehood.core.user_ids import SERVICE_UID
 from fumehood.harness_modes.registry import preload, start_checkers_of
+from fumehood.monitors.host import MonitorHost
 from fumehood.service.confinement import confine, import_modules_early, prefer_to_boxes
 from fumehood.service.forked_episode import EpisodeProcesses
 from fumehood.service.host import Host
@@ -50,6 +52,7 @@ def serve(
     worlds: Sequence[str] = (),
     limits: MessageLimits | None = None,
     inline: bool = False,
+    monitors: Sequence[MonitorSpec] = (),
 ) -> None:
     """Host episodes until SIGTERM or SIGINT.
 
@@ -62,12 +65,13 @@ def serve(
         worlds: names of the worlds whose libraries are loaded at the start.
         limits: limits of the agents' messages; None for the defaults.
         inline: play built-in agents in this process, and open no episode for a box.
+        monitors: of the steps of agents, in the order in which they are asked.
     """
     bounds = limits or MessageLimits()
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # A client may have another working directory.
-    directory = directory.resolve()
+    directory = directory.resolve()  # A client may have another working directory.
     processes, models = None, None
+    monitor_host = MonitorHost(monitors) if monitors else None
     _import(worlds, has_http=http is not None)
     if not inline:
         prefer_to_boxes()
@@ -80,6 +84,7 @@ def serve(
             has_http=http is not None,
             helper=http.helper if http else None,
             models=models,
+            monitors=monitor_host,
         )
     brokers = _model_brokers(models) if models else None
     checkers = start_checkers_of(worlds)
@@ -90,11 +95,13 @@ def serve(
     directory.chmod(0o711 if processes and os.getuid() == SERVICE_UID else 0o700)
     for checker in checkers:
         checker.wait_until_ready()
+    if monitor_host is not None:
+        monitor_host.start()
     if brokers is not None:
         brokers.start()
     if processes is not None:
         processes.start(brokers.serve if brokers else None)
-    host = Host(MonotonicClock(), bounds, processes)
+    host = Host(MonotonicClock(), bounds, processes, monitor_host)
     control = ControlServer(host, str(directory / CONTROL_SOCKET))
     stop = Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -105,10 +112,8 @@ def serve(
     # First, so that the clients of open episodes see a broken stream and not a regular end.
     control.stop()
     host.close()
-    if processes is not None:
-        processes.stop()
-    if brokers is not None:
-        brokers.stop()
+    for stop_part in [part.stop for part in (processes, monitor_host, brokers) if part]:
+        stop_part()
 
 
 def _import(worlds: Sequence[str], *, has_http: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
+import time
 
 _LENGTH = struct.Struct(">I")
 FRAME_BYTES_MAX = 256 << 20
@@ -19,22 +20,33 @@ def send_frame(channel: socket.socket, message: bytes) -> None:
     channel.sendall(_LENGTH.pack(len(message)) + message)
 
 
-def receive_frame(channel: socket.socket, bytes_max: int = FRAME_BYTES_MAX) -> bytes | None:
+def receive_frame(
+    channel: socket.socket, bytes_max: int = FRAME_BYTES_MAX, deadline: float | None = None
+) -> bytes | None:
     """Return the next message; None if the other end is closed, or for more than ``bytes_max``.
 
+    Args:
+        channel: the socket.
+        bytes_max: size of the message, at most.
+        deadline: on the monotonic clock, for the whole message; None keeps the socket's timeout.
+
     Raises:
-        OSError: reading failed, or the socket's timeout has passed.
+        TimeoutError: the deadline or the socket's timeout has passed.
+        OSError: reading failed.
     """
-    head = _receive(channel, _LENGTH.size)
+    head = _receive(channel, _LENGTH.size, deadline)
     if head is None:
         return None
     (size,) = _LENGTH.unpack(head)
-    return _receive(channel, size) if size <= bytes_max else None
+    return _receive(channel, size, deadline) if size <= bytes_max else None
 
 
-def _receive(channel: socket.socket, size: int) -> bytes | None:
+def _receive(channel: socket.socket, size: int, deadline: float | None) -> bytes | None:
     parts = bytearray()
     while len(parts) < size:
+        if deadline is not None:
+            # What has arrived is read even if this process was stopped until the deadline.
+            channel.settimeout(max(deadline - time.monotonic(), 0.001))
         part = channel.recv(min(size - len(parts), 1 << 20))
         if not part:
             return None

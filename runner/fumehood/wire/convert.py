@@ -122,6 +122,10 @@ def spec_to_pb(spec: EpisodeSpec) -> episode_pb2.EpisodeSpec:
         data_source_json="" if source is None else ordered_json(source.to_json()),
         conversation=_conversation_to_pb(spec.conversation),
         policy_json=ordered_json(spec.policy) if spec.policy else "",
+        monitors=[wire_text("monitors", name) for name in spec.monitors],
+        recorded_decisions_json=(
+            "" if spec.recorded_decisions is None else ordered_json(spec.recorded_decisions)
+        ),
     )
 
 
@@ -145,7 +149,18 @@ def spec_from_pb(spec: episode_pb2.EpisodeSpec) -> EpisodeSpec:
         data_source=_data_source_from_json(spec.data_source_json),
         conversation=_conversation_from_pb(spec),
         policy=_policy_from_json(spec.policy_json),
+        monitors=tuple(spec.monitors),
+        recorded_decisions=_recorded_decisions(spec.recorded_decisions_json),
     )
+
+
+def _recorded_decisions(text: str) -> tuple[JsonObject, ...] | None:
+    if not text:
+        return None
+    events = _loads("recorded_decisions", text)
+    if not isinstance(events, list):
+        raise SpecError("recorded_decisions", "must be a JSON list")
+    return tuple(event for event in events if isinstance(event, dict))
 
 
 def wire_text(field: str, text: str) -> str:

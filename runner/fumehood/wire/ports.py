@@ -128,6 +128,8 @@ EpisodeMessage = (
     Opened | Records | SeatReady | SeatWorkEnded | SpecRejected | ModelExchange | TimeGranted
 )
 
+MONITORS_FIELD = "monitors"
+"""``SpecRejected.field`` of an episode that ended because a monitor does not work."""
 MODELS_FIELD = "models"
 """``SpecRejected.field`` of an episode that ended because no model provider could be reached."""
 

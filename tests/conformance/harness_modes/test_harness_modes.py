@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -15,12 +15,14 @@ from fumehood.core.episode import Episode
 from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
 from fumehood.core.errors import InputError, SpecError
 from fumehood.core.evidence import read_evidence
-from fumehood.core.json_values import digest_json
+from fumehood.core.json_values import JsonObject, digest_json
 from fumehood.core.ledger import Budget, BudgetKind
 from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.core.outcome import Finished, OutOfBudget
 from fumehood.core.tools import Failure, Value
 from fumehood.harness_modes.registry import HARNESS_MODES, HarnessMode
+from fumehood.monitors.rules import RuleMonitor
+from tests.parts.monitors import LocalReviewer
 from tests.parts.specs import ACCOUNTS, episode_spec
 
 FAULTS: tuple[Mapping[str, Any], ...] = (
@@ -79,6 +81,26 @@ def played(spec: EpisodeSpec) -> list[dict[str, Any]]:
     one.episode.seats[0].finish(Finished())
     one.episode.close()
     return one.events()
+
+
+def test_a_call_that_a_monitor_refuses_is_charged_and_has_no_effect(name: str) -> None:
+    rule: JsonObject = {"name": "updates", "tool": "update_account", "action": "refuse"}
+    spec = replace(episode_spec(harness_mode=name, calls=9, retries=9), monitors=("RuleMonitor",))
+    reviewer, recorder = LocalReviewer(RuleMonitor({"rules": [rule]})), MemoryRecorder()
+    harness_mode = HARNESS_MODES.load(name)()
+    episode = harness_mode.open_episode(spec, recorder, StoppedClock(), reviewer)
+    (seat,) = episode.seats
+    refused = seat.call("update_account", {"id": "ax1", "patch": {"tier": "pro"}})
+    assert isinstance(refused.result, Failure)
+    assert refused.result.code == "refused_by_monitor"
+    assert refused.remaining == {BudgetKind.CALLS: 8, BudgetKind.RETRIES: 8}
+    assert isinstance(seat.call("get_account", {"id": "ax1"}).result, Value)
+    episode.close()
+    opened_event, *events = recorder.written()
+    assert opened_event["monitors"] == ["RuleMonitor"]
+    assert [event["kind"] for event in events] == ["monitor", "call", "call", "closed"]
+    assert events[1]["state"] == opened_event["state"]
+    assert events[-1]["final_state"] == ACCOUNTS
 
 
 def test_the_first_event_is_opened_and_the_last_is_closed(name: str) -> None:

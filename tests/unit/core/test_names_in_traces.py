@@ -75,7 +75,7 @@ def test_another_object_is_not_an_outcome(stored: dict[str, Any]) -> None:
 
 def test_every_kind_of_infra_and_of_refusal_has_its_name() -> None:
     assert {kind.value for kind in InfraKind} == {
-        *("engine", "service", "counterpart", "models", "task", "orchestrator")
+        *("engine", "service", "counterpart", "models", "monitor", "task", "orchestrator")
     }
     assert {kind.value for kind in RefusalKind} == {
         *("malformed", "too_large", "too_deep", "ended", "call_id_reused", "too_many_refusals")

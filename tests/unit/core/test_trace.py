@@ -69,5 +69,5 @@ def test_a_tool_of_a_later_turn_is_hidden_until_that_turn() -> None:
 
 
 def test_the_kinds_of_failures_have_fixed_names_in_a_trace() -> None:
-    names = ["invalid_call", "world", "fault", "reply_lost", "out_of_budget"]
+    names = ["invalid_call", "world", "fault", "reply_lost", "refused", "withheld", "out_of_budget"]
     assert [kind.value for kind in FailureKind] == names

@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from fumehood.records.grants import model_grants
+from fumehood.records.grants import model_grants, monitors_of
 from fumehood.records.trust import SHOWN_DIGITS
 from fumehood.report.findings import Findings, SubjectFindings
 from fumehood.report.page.assets import content_security_policy, script, style
@@ -182,6 +182,7 @@ def _facts(findings: Findings) -> list[str]:
         str(run.manifest.get("isolation", "unknown")) for run in findings.runs
     )
     grants = dict.fromkeys(name for run in findings.runs for name in model_grants(run.manifest))
+    monitors = dict.fromkeys(name for run in findings.runs for name in monitors_of(run.manifest))
     return [
         _plural(len(findings.subjects), "agent"),
         _plural(len(tasks), "task"),
@@ -191,6 +192,7 @@ def _facts(findings: Findings) -> list[str]:
         f"isolation: {', '.join(isolations)}",
         _signers(findings),
         *([f"model requests may use: {', '.join(grants)}"] if grants else ()),
+        *([f"monitors: {', '.join(monitors)}"] if monitors else ()),
     ]
 
 

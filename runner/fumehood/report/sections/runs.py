@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from fumehood.core.json_values import as_object
-from fumehood.records.grants import model_grants
+from fumehood.records.grants import model_grants, monitors_of
 from fumehood.records.row import EpisodeName
 from fumehood.report.data_table import DataTable, Row, integers, texts
 from fumehood.report.findings import Findings
@@ -56,7 +56,7 @@ def run_data(runs: Sequence[Run]) -> DataTable:
         *texts("run", "folder", "run_id", "started", "suite", "suite_digest"),
         *texts("engine", "isolation", "versions"),
         *integers("seed", "trials", "planned", "episodes"),
-        *texts("trace_digest", "model_grants"),
+        *texts("trace_digest", "model_grants", "monitors"),
     )
     rows: list[Row] = [
         (
@@ -65,6 +65,7 @@ def run_data(runs: Sequence[Run]) -> DataTable:
             *(_text(run, "engine"), _text(run, "isolation", "unknown"), _versions(run)),
             *(_seed(run), run.trials, run.planned, len(run.results)),
             *(_trace_digest(run), ", ".join(model_grants(run.manifest))),
+            ", ".join(monitors_of(run.manifest)),
         )
         for run in runs
     ]

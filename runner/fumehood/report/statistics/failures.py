@@ -18,11 +18,13 @@ from fumehood.core.json_values import canonical_json
 from fumehood.core.ledger import BudgetKind
 from fumehood.core.outcome import (
     AgentCrashed,
+    EndedByMonitor,
     Finished,
     GaveUp,
     Infra,
     InfraKind,
     ModelProblem,
+    MonitorFailed,
     OutOfBudget,
     RefusalKind,
     Stopped,
@@ -64,6 +66,8 @@ class Label(Enum):
     """A call was invalid, and no fault had altered it."""
     BUDGET = "budget"
     """A budget or the agent's own limit of turns was used up before the agent finished."""
+    MONITOR = "monitor"
+    """A monitor ended the episode, or failed on a step of the agent."""
     CRASH = "crash"
     """The process of the agent ended without a submission, or its provider refused a request."""
     REASONING = "reasoning"
@@ -310,6 +314,8 @@ def _stopped(episode: FailedEpisode) -> Iterator[Sign]:
             reported = episode.only_reported(problem)
             text = f"stopped: {problem.value}{ONLY_REPORTED if reported else ''}"
             yield Sign(_LABEL_OF_STOP[problem], text, True, seat, reported)
+        case EndedByMonitor() | MonitorFailed() as end:
+            yield Sign(Label.MONITOR, outcome_name(end), True, seat)
         case AgentCrashed(detail):
             cause = _overflow(episode) or _unusable_replies(episode)
             yield Sign(Label.CRASH, detail, cause is None, seat)

@@ -34,6 +34,8 @@ class EpisodeSpec(_message.Message):
     DATA_SOURCE_JSON_FIELD_NUMBER: _builtins.int
     CONVERSATION_FIELD_NUMBER: _builtins.int
     POLICY_JSON_FIELD_NUMBER: _builtins.int
+    MONITORS_FIELD_NUMBER: _builtins.int
+    RECORDED_DECISIONS_JSON_FIELD_NUMBER: _builtins.int
     episode_id: _builtins.str
     """Unique among the open episodes of a service. Never sent to an agent."""
     world: _builtins.str
@@ -52,6 +54,8 @@ class EpisodeSpec(_message.Message):
     """
     policy_json: _builtins.str
     """Rules, gates, canaries and limits, one JSON object. Empty if there are none."""
+    recorded_decisions_json: _builtins.str
+    """In a replay: the events of the monitors, a JSON list. Empty asks the monitors."""
     @_builtins.property
     def seats(self) -> _containers.RepeatedCompositeFieldContainer[Global___SeatSpec]:
         """At least one. Seat names are unique."""
@@ -59,6 +63,10 @@ class EpisodeSpec(_message.Message):
     @_builtins.property
     def conversation(self) -> Global___Conversation:
         """Unset if every seat works by itself."""
+
+    @_builtins.property
+    def monitors(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Names of the monitors of the steps, in the order in which they are asked."""
 
     def __init__(
         self,
@@ -73,10 +81,12 @@ class EpisodeSpec(_message.Message):
         data_source_json: _builtins.str = ...,
         conversation: Global___Conversation | None = ...,
         policy_json: _builtins.str = ...,
+        monitors: _abc.Iterable[_builtins.str] | None = ...,
+        recorded_decisions_json: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["conversation", b"conversation"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["conversation", b"conversation", "data_source_json", b"data_source_json", "episode_id", b"episode_id", "fault_plan_json", b"fault_plan_json", "harness_mode", b"harness_mode", "initial_state_json", b"initial_state_json", "policy_json", b"policy_json", "seats", b"seats", "seed", b"seed", "world", b"world"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["conversation", b"conversation", "data_source_json", b"data_source_json", "episode_id", b"episode_id", "fault_plan_json", b"fault_plan_json", "harness_mode", b"harness_mode", "initial_state_json", b"initial_state_json", "monitors", b"monitors", "policy_json", b"policy_json", "recorded_decisions_json", b"recorded_decisions_json", "seats", b"seats", "seed", b"seed", "world", b"world"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

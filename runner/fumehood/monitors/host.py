@@ -1,0 +1,297 @@
+"""Runs the monitors of a service: one process for each monitor and episode.
+
+A monitor that fails on a step is replaced by a new one, which gets the health-check step. If that
+fails too, the monitor does not work for any agent.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from threading import Lock, Thread
+
+from fumehood.core.episode_spec import MonitorSpec
+from fumehood.core.errors import InfraError, InputError, SpecError
+from fumehood.core.json_values import JsonObject, finite_number, no_constant
+from fumehood.monitors.monitor import (
+    Action,
+    Decision,
+    Facts,
+    Step,
+    decision_from_json,
+    facts_from_json,
+    step_from_json,
+)
+from fumehood.monitors.review import (
+    CLOSED,
+    HEAD_START_MS,
+    MonitorsBroken,
+    OnWait,
+    Review,
+    ignore_wait,
+)
+from fumehood.supervised.fork_server import Child, ForkServer
+from fumehood.supervised.frames import receive_frame, send_frame
+from fumehood.supervised.limits import Access, Limits
+
+LIMITS = Limits(memory_bytes=1 << 30, cpu_s=3600, processes=16, open_files=64, file_bytes=0)
+"""Of one monitor in one episode."""
+ANSWER_BYTES_MAX = 4 << 20
+"""Size of a decision, at most."""
+STEP_BYTES_MAX = 96 << 20
+"""Size of a step, at most; it may contain the state of the world."""
+START_S = 60.0
+"""Time for a monitor to import what it needs."""
+END_S = 2.0
+"""How long the end of a process is awaited to tell it from an answer that is too large."""
+HEALTH_CHECK = Step(seat="health_check", number=1, tool="health_check", arguments={})
+"""A harmless step."""
+_ENTRY = "monitor"
+
+
+class MonitorHost:
+    """The monitors of a service. Safe to use from several threads."""
+
+    def __init__(self, specs: Sequence[MonitorSpec]) -> None:
+        """Start the fork server, without a thread; ``start`` waits for it.
+
+        Args:
+            specs: the monitors of the run, in the order in which they are asked.
+        """
+        self.specs = {spec.name: spec for spec in specs}
+        module = "fumehood.monitors.process"
+        self._server = ForkServer({_ENTRY: f"{module}:serve"}, modules=[module], wait=False)
+
+    def start(self) -> None:
+        """Wait until the fork server can fork, and check every monitor once.
+
+        Raises:
+            InputError: a monitor cannot be made, or does not pass the health check.
+            InfraError: the fork server does not start.
+        """
+        self._server.wait_until_ready()
+        for spec in self.specs.values():
+            try:
+                with _Session(self._server, spec) as session:
+                    session.begin(Facts(world="", instructions={}))
+                    session.decide(HEALTH_CHECK)
+            except _Failed as failed:
+                raise InputError(
+                    f"the monitor {spec.name} fails its health check: {failed}"
+                ) from None
+
+    def reviewer(self, names: Sequence[str]) -> EpisodeMonitors:
+        """Return the monitors of an episode, whose processes start when it begins.
+
+        Raises:
+            SpecError: the service has no such monitor.
+        """
+        if unknown := set(names) - self.specs.keys():
+            raise SpecError("monitors", f"the service has no monitor {min(unknown)!r}")
+        return EpisodeMonitors(self._server, [self.specs[name] for name in names])
+
+    def stop(self) -> None:
+        """End all monitors."""
+        self._server.close()
+
+
+class _Failed(Exception):
+    """A monitor has failed. Arguments: ``deadline``, ``ended``, ``invalid``, and a text."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(f"{reason}: {detail}" if detail else reason)
+        self.reason = reason
+
+
+class _Session:
+    """One monitor in one episode."""
+
+    def __init__(self, server: ForkServer, spec: MonitorSpec) -> None:
+        self.spec = spec
+        self._child: Child = server.start(_ENTRY, {}, LIMITS, Access())
+        made = self._ask(spec.settings, START_S)
+        if "failed" in made:
+            self.close()
+            raise _Failed("invalid", str(made["failed"]))
+        self.needs_state = made.get("needs_state") is True
+
+    def __enter__(self) -> _Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def begin(self, facts: Facts) -> None:
+        self._ask({"begin": facts.to_json()}, self.spec.deadline_ms / 1000)
+
+    def decide(self, step: Step) -> Decision:
+        seen = step if self.needs_state else replace(step, state=None)
+        answer = self._ask({"step": seen.to_json()}, self.spec.deadline_ms / 1000)
+        try:
+            return decision_from_json(answer, step.stage)
+        except ValueError as error:
+            raise _Failed("invalid", str(error)) from None
+
+    def close(self) -> None:
+        self._child.kill()
+        self._child.channel.close()
+
+    def kill(self) -> None:
+        """End the process; a thread that waits for its answer learns that it has ended."""
+        self._child.kill()
+
+    def _ask(self, question: JsonObject, timeout_s: float) -> JsonObject:
+        channel, deadline = self._child.channel, time.monotonic() + timeout_s
+        try:
+            channel.settimeout(timeout_s)
+            send_frame(channel, json.dumps(question).encode("ascii"))
+            answer = receive_frame(channel, ANSWER_BYTES_MAX, deadline)
+        except TimeoutError:
+            self.close()
+            raise _Failed("deadline", f"no answer within {timeout_s:g} s") from None
+        except OSError:
+            answer = None
+        if answer is None:
+            end = self._child.wait(END_S)
+            self.close()
+            if end is None:
+                raise _Failed("invalid", f"its answer has more than {ANSWER_BYTES_MAX} bytes")
+            raise _Failed("ended", f"its process {end}")
+        try:
+            return _strict_object(answer)
+        except (ValueError, RecursionError) as error:
+            self.close()
+            raise _Failed("invalid", f"its answer is not valid: {error}") from None
+
+
+class EpisodeMonitors:
+    """The monitors of one episode; implements ``Reviewer``, and knows how long they took."""
+
+    def __init__(self, server: ForkServer, specs: Sequence[MonitorSpec]) -> None:
+        self.has_failed = False
+        """Whether a monitor failed its health check too."""
+        self.on_wait: OnWait = ignore_wait
+        self._server = server
+        self._specs = specs
+        self._sessions: list[_Session] = []
+        self._facts = Facts(world="", instructions={})
+        self._waited_ns = 0
+        self._waiting_since_ns: int | None = None
+        self._is_closed = False
+        self._lock = Lock()
+
+    @property
+    def waited_ms(self) -> int:
+        """For how long the episode has waited for its monitors, with a head start."""
+        since_ns = self._waiting_since_ns
+        running_ns = 0 if since_ns is None else time.monotonic_ns() - since_ns
+        return HEAD_START_MS + (self._waited_ns + running_ns) // 1_000_000
+
+    def begin(self, facts: Facts) -> bool:
+        """Start the monitors; return whether one needs the state of the world.
+
+        Raises:
+            MonitorsBroken: a monitor does not begin.
+        """
+        self._facts = facts
+        for spec in self._specs:
+            try:
+                self._sessions.append(self._begun(spec))
+            except (_Failed, InfraError) as error:
+                self.has_failed = True
+                raise MonitorsBroken(f"the monitor {spec.name} does not begin: {error}") from None
+        return any(session.needs_state for session in self._sessions)
+
+    def review(self, step: Step) -> Review:
+        """Return the decisions of the monitors, up to the first that does not escalate.
+
+        Raises:
+            MonitorsBroken: a monitor failed, and failed its health check too.
+        """
+        with self._lock:
+            self._waiting_since_ns = time.monotonic_ns()
+            try:
+                return self._review(step)
+            finally:
+                took_ns = time.monotonic_ns() - self._waiting_since_ns
+                self._waited_ns, self._waiting_since_ns = self._waited_ns + took_ns, None
+                self.on_wait(took_ns)
+
+    def close(self) -> None:
+        """End the monitors; a step that waits for one is refused."""
+        self._is_closed = True
+        for session in self._sessions:
+            session.kill()
+
+    def _review(self, step: Step) -> Review:
+        decided: list[tuple[str, Decision]] = []
+        for session in self._sessions:
+            name = session.spec.name
+            try:
+                decision = session.decide(step)
+            except _Failed as failed:
+                if self._is_closed:
+                    return Review(tuple(decided), (name, CLOSED))
+                self._check_health(session.spec, failed)
+                return Review(tuple(decided), (name, failed.reason))
+            decided.append((name, decision))
+            if decision.action is not Action.ESCALATE:
+                break
+        return Review(tuple(decided))
+
+    def _check_health(self, spec: MonitorSpec, failed: _Failed) -> None:
+        try:
+            with self._begun(spec) as session:
+                session.decide(HEALTH_CHECK)
+        except (_Failed, InfraError) as error:
+            self.has_failed = True
+            raise MonitorsBroken(
+                f"the monitor {spec.name} failed ({failed}) and fails its health check: {error}"
+            ) from None
+
+    def _begun(self, spec: MonitorSpec) -> _Session:
+        session = _Session(self._server, spec)
+        session.begin(self._facts)
+        return session
+
+
+def answer_reviews(connection: socket.socket, monitors: EpisodeMonitors) -> None:
+    """Answer the reviews of an episode's process until it closes the connection."""
+    try:
+        with connection:
+            while question := receive_frame(connection, STEP_BYTES_MAX):
+                send_frame(connection, json.dumps(_reviewed(monitors, question)).encode("ascii"))
+    except (OSError, ValueError, RecursionError):
+        pass  # The process has ended, or code in it wrote a question of another form.
+    finally:
+        monitors.close()
+
+
+def serve_reviews(connection: socket.socket, monitors: EpisodeMonitors) -> None:
+    """Answer the reviews of an episode's process in a new thread."""
+    answer: Callable[[], None] = lambda: answer_reviews(connection, monitors)  # noqa: E731
+    Thread(target=answer, daemon=True).start()
+
+
+def _reviewed(monitors: EpisodeMonitors, question: bytes) -> JsonObject:
+    try:
+        match json.loads(question):
+            case {"begin": dict(facts)}:
+                return {"needs_state": monitors.begin(facts_from_json(facts))}
+            case {"step": dict(step)}:
+                return monitors.review(step_from_json(step)).to_json()
+    except InfraError as error:
+        return {"broken": str(error)}
+    raise ValueError("not a question")
+
+
+def _strict_object(text: bytes) -> JsonObject:
+    value = json.loads(text, parse_constant=no_constant, parse_float=finite_number)
+    if not isinstance(value, dict):
+        raise ValueError("not an object")
+    # A lone surrogate could not be sent to the agent.
+    json.dumps(value, ensure_ascii=False).encode()
+    return value

@@ -1,0 +1,145 @@
+"""The monitors that a run names: rule files, classes, models, or a person."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from fumehood.core.episode_spec import MonitorSpec
+from fumehood.core.errors import InputError, SpecError
+from fumehood.core.json_values import Json, canonical_json
+from fumehood.monitors.rules import read_rules
+from fumehood.orchestrator.config import MonitorConfig, RunConfig, parse_yaml
+
+RULES, PYTHON = "rules", "python"
+DEADLINE_S = {RULES: 10.0, PYTHON: 10.0}
+"""Time for one decision, by kind."""
+FORMS = "FILE.yaml, FILE.py:Class or module:Class"
+
+
+def monitor_configs(config: RunConfig) -> tuple[MonitorConfig, ...]:
+    """Return the monitors of a run as objects."""
+    return tuple(
+        monitor if isinstance(monitor, MonitorConfig) else MonitorConfig(monitor=str(monitor))
+        for monitor in config.monitors or ()
+    )
+
+
+def monitor_names(config: RunConfig) -> tuple[str, ...]:
+    """Return the names of the monitors, without reading their files.
+
+    Raises:
+        InputError: two have the same name.
+    """
+    names = [monitor.name or _name(monitor.monitor) for monitor in monitor_configs(config)]
+    for name, times in Counter(names).items():
+        if times > 1:
+            raise InputError(f"monitors: two are called {name!r}: set `name` of one in --config")
+    return tuple(names)
+
+
+def with_absolute_paths(config: RunConfig) -> RunConfig:
+    """Return the configuration with absolute paths of monitors, for a later resume."""
+    if not config.monitors:
+        return config
+    monitors = tuple(
+        monitor.model_copy(update={"monitor": _absolute(monitor.monitor)})
+        for monitor in monitor_configs(config)
+    )
+    return config.model_copy(update={"monitors": monitors})
+
+
+def monitor_specs(config: RunConfig) -> tuple[MonitorSpec, ...]:
+    """Read the monitors of a run.
+
+    Raises:
+        InputError: a file is missing, or its rules are not valid; names the place.
+    """
+    names = monitor_names(config)
+    return tuple(
+        _spec(monitor, name) for monitor, name in zip(monitor_configs(config), names, strict=True)
+    )
+
+
+def monitor_facts(specs: Sequence[MonitorSpec]) -> list[Json]:
+    """Return what ``run.json`` states of the monitors."""
+    return [
+        {
+            "name": spec.name,
+            "kind": spec.kind,
+            "digest": sha256(canonical_json(spec.settings).encode("ascii")).hexdigest(),
+        }
+        for spec in specs
+    ]
+
+
+def check_unchanged(specs: Sequence[MonitorSpec], manifest: Mapping[str, Json]) -> None:
+    """Check that the monitors are those of the beginning of the run.
+
+    Raises:
+        InputError: one has changed.
+    """
+    recorded = manifest.get("monitors", [])
+    for spec, facts in zip(specs, monitor_facts(specs), strict=True):
+        if not isinstance(recorded, list) or facts not in recorded:
+            raise InputError(
+                f"the monitor {spec.name} has changed since the run began: restore its file, or "
+                "start a new run"
+            )
+
+
+def _spec(monitor: MonitorConfig, name: str) -> MonitorSpec:
+    kind, settings = _settings(monitor)
+    deadline_s = monitor.deadline_s or DEADLINE_S[kind]
+    return MonitorSpec(
+        name=name, kind=kind, settings=settings, deadline_ms=round(deadline_s * 1000)
+    )
+
+
+def _settings(monitor: MonitorConfig) -> tuple[str, dict[str, Any]]:
+    text = monitor.monitor
+    if _is_rule_file(text):
+        if monitor.arguments:
+            raise InputError(f"monitors: {text}: a rule file takes no arguments")
+        rules = parse_yaml(Path(text))
+        if not isinstance(rules, dict):
+            raise InputError(f"{text}: must contain `rules`, a list")
+        try:
+            read_rules(rules)
+        except SpecError as error:
+            raise InputError(f"{text}: {error}") from None
+        return RULES, rules
+    place, has_class, class_name = text.rpartition(":")
+    if not (has_class and place and class_name.isidentifier()):
+        raise InputError(f"monitors: {text!r} is not {FORMS}")
+    settings: dict[str, Any] = {"class": class_name, "arguments": dict(monitor.arguments)}
+    if not place.endswith(".py"):
+        return PYTHON, {**settings, "module": place}
+    try:
+        source = Path(place).read_text(encoding="utf-8")
+        compile(source, place, "exec")
+    except OSError as error:
+        raise InputError(f"{place}: {error.strerror}") from None
+    except (SyntaxError, ValueError) as error:
+        raise InputError(f"{place}: {error}") from None
+    return PYTHON, {**settings, "source": source, "file": Path(place).name}
+
+
+def _is_rule_file(text: str) -> bool:
+    return text.endswith((".yaml", ".yml"))
+
+
+def _name(text: str) -> str:
+    if _is_rule_file(text):
+        return Path(text).stem
+    return text.rpartition(":")[2] or text
+
+
+def _absolute(text: str) -> str:
+    if _is_rule_file(text):
+        return str(Path(text).absolute())
+    place, _, class_name = text.rpartition(":")
+    return f"{Path(place).absolute()}:{class_name}" if place.endswith(".py") else text
