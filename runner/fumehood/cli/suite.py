@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import json
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import click
 
+from fumehood.benchmarks.native.calibration import Durations, Fit, fits_of, read_durations
 from fumehood.benchmarks.native.suite_file import STARTER
 from fumehood.benchmarks.registry import load_suite
 from fumehood.benchmarks.shared.generator import GENERATORS
@@ -20,6 +22,7 @@ from fumehood.benchmarks.shared.reading import YAML_SUFFIXES, Mistakes
 from fumehood.cli.baselines import describe, noop_of, oracle_of
 from fumehood.cli.output import PATH, print_json, print_tables, say
 from fumehood.cli.progress import task_progress
+from fumehood.cli.reading import read_run
 from fumehood.cli.selection import only_selected, task_options
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import Json, JsonObject, as_object
@@ -114,18 +117,65 @@ def init(file: Path, as_json: bool) -> None:
     """
     if file.suffix not in YAML_SUFFIXES:
         raise InputError(f"{file}: the name of a suite must end in .yaml")
-    try:
-        with file.open("x", encoding="utf-8") as new_file:
-            new_file.write(STARTER.read_text(encoding="utf-8"))
-    except FileExistsError:
-        raise InputError(f"{file}: exists already; name a new file") from None
-    except OSError as error:
-        raise InputError(f"{file}: cannot be written: {error.strerror}") from None
+    _write_new(file, STARTER.read_text(encoding="utf-8"))
     commands = [f"fumehood suite validate {file}", f"fumehood run {file} --agent AGENT"]
     if as_json:
         print_json({"file": str(file), "next": commands})
         return
     say(f"{file}: written; next: {commands[0]}")
+
+
+@suite.command()
+@click.argument("log", type=PATH)
+@click.option("--out", metavar="FILE", type=PATH, help="A new YAML file.")
+@as_json_option
+def calibrate(log: Path, out: Path | None, as_json: bool) -> None:
+    """Fit the latencies of a scenario to recorded calls.
+
+    LOG is a CSV or JSONL file with `tool`, and `duration_ms` or `duration_s`, or the folder of a
+    run, whose wall times per call count. Prints a block for `time` of a scenario.
+
+    \b
+    Examples:
+      fumehood suite calibrate calls.csv
+      fumehood suite calibrate runs/20260101-120000 --out latency.yaml
+    """
+    fits = fits_of(_durations_of_run(log) if log.is_dir() else read_durations(log))
+    lines = ["latency:"]
+    lines += [
+        f"  {json.dumps(fit.tool)}: {json.dumps(fit.latency)} # {fit.remark()}" for fit in fits
+    ]
+    if out is not None:
+        _write_new(out, "\n".join(lines) + "\n")
+    if as_json:
+        print_json({"file": None if out is None else str(out), "fits": [*map(Fit.to_json, fits)]})
+    elif out is None:
+        click.echo("\n".join(lines))
+    else:
+        say(f"{out}: written; copy its content into `time` of the scenario")
+
+
+def _durations_of_run(folder: Path) -> Durations:
+    durations: dict[str, list[float]] = defaultdict(list)
+    run = read_run(folder, unverified=False)
+    for row in run.rows():
+        for record in run.read_trace(row) if row.trace else ():
+            event = json.loads(record.event_json)
+            if event["kind"] == "call":
+                durations[event["tool"]].append(record.duration_us / 1000)
+    if not durations:
+        raise InputError(f"{folder}: no episode has a call")
+    return durations
+
+
+def _write_new(file: Path, text: str) -> None:
+    try:
+        with file.open("x", encoding="utf-8") as new_file:
+            new_file.write(text)
+    except FileExistsError:
+        raise InputError(f"{file}: exists already; name a new file") from None
+    except OSError as error:
+        raise InputError(f"{file}: cannot be written: {error.strerror}") from None
 
 
 @suite.command()
