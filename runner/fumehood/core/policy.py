@@ -32,6 +32,10 @@ IRREVERSIBLE = "irreversible"
 """Value of ``calls`` that means all irreversible calls."""
 OBSERVED_BYTES_MAX = 2_000
 """Limit of one observed value in a trace; a rule cannot see a larger one."""
+APPROVAL_TOOLS = ("request_approval", "list_approvals", "answer_approval")
+REQUEST_APPROVAL, LIST_APPROVALS, ANSWER_APPROVAL = APPROVAL_TOOLS
+APPROVAL_TOKEN = "approval_token"
+"""Argument of a call that needs an approval."""
 APPROVAL_REQUIRED = "approval_required"
 APPROVAL_INVALID = "approval_invalid"
 LIMIT_PREFIX = "limit:"
@@ -184,6 +188,12 @@ def rule_paths(policy: Mapping[str, Any]) -> Iterator[str]:
     for rule in policy.get("rules", ()):
         yield from paths_in([*rule.get("when", ()), *rule.get("conditions", ())])
         yield from (rule[key] for key in ("about", "first_about") if key in rule)
+
+
+def gate_paths(policy: Mapping[str, Any]) -> Iterator[str]:
+    """Yield all paths that the gates of a policy read."""
+    for gate in policy.get("gates", ()):
+        yield from paths_in([*gate.get("when", ()), *gate.get("approve_if", ())])
 
 
 def observe(paths: Iterable[str], state: JsonObject, arguments: Mapping[str, Json]) -> JsonObject:

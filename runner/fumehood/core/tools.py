@@ -57,7 +57,7 @@ class FailureKind(Enum):
     REPLY_LOST = "reply_lost"
     """The tool executed the call, and a fault answered in place of its result."""
     REFUSED = "refused"
-    """A monitor refused the call; no tool received it."""
+    """A gate or a monitor refused the call; no tool received it."""
     WITHHELD = "withheld"
     """The tool executed the call, and a monitor withheld its result."""
     OUT_OF_BUDGET = "out_of_budget"

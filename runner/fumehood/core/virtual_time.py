@@ -182,6 +182,19 @@ class KeepsTime(Protocol):
         """Let the current call take time; events that become due occur."""
         ...
 
+    def call_at(self, at_ms: int, act: Callable[[], None]) -> None:
+        """Let something happen at a moment; never, if the moment is after the end.
+
+        Args:
+            at_ms: virtual time since the start, milliseconds.
+            act: called once; may use :meth:`tell`.
+        """
+        ...
+
+    def tell(self, text: str, seat: str) -> None:
+        """Give a seat a message, which ends its wait."""
+        ...
+
     def advance_to(self, target_us: int, stop: Callable[[], bool]) -> None:
         """Advance the time to a moment, at most to the end; every event until then occurs.
 

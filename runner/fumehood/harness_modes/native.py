@@ -11,6 +11,7 @@ from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
 from fumehood.core.errors import SpecError
 from fumehood.core.fault_plan import KeyedRandom
 from fumehood.core.ledger import Ledger
+from fumehood.core.policy import APPROVAL_TOOLS
 from fumehood.core.tools import Layer, LayeredToolset, Toolset
 from fumehood.core.trace import Recorder
 from fumehood.core.virtual_time import KeepsTime
@@ -19,6 +20,7 @@ from fumehood.layers.charge_budget import ChargeBudget
 from fumehood.layers.contain_crashes import ContainCrashes
 from fumehood.layers.fault_visibility import HideFaults
 from fumehood.layers.faults.registry import FAMILIES, fault_layers
+from fumehood.layers.gates import Approvals, GatedToolset
 from fumehood.layers.policy import ObservedToolset, StateObserver
 from fumehood.layers.take_time import TakeTime
 from fumehood.layers.trace_calls import TraceCalls
@@ -48,6 +50,7 @@ class Native:
         numbers = count(1)
         conversation = create_conversation(spec, world)
         observer = StateObserver(world, spec.policy) if spec.policy else None
+        approvals = Approvals(world, spec.policy) if spec.policy.get("gates") else None
         watch = Watch(reviewer, counting_recorder, world) if reviewer else None
         recorded = watch or counting_recorder
 
@@ -56,6 +59,8 @@ class Native:
             toolset = toolset_of(world, seat_spec.name)
             if observer is not None:
                 toolset = ObservedToolset(toolset, observer)
+            if approvals is not None:
+                toolset = GatedToolset(toolset, approvals, seat_spec.name)
             turns = TurnQueue(
                 seat_spec.instruction, seat_spec.further_turns, _withheld(toolset, seat_spec)
             )
@@ -107,7 +112,7 @@ def _withheld(toolset: Toolset, seat: SeatSpec) -> frozenset[str]:
     missing = set(seat.tools) - names
     if missing:
         raise SpecError(f"seats.{seat.name}.tools", f"the world has no tool {min(missing)!r}")
-    return frozenset(names.difference(seat.tools))
+    return frozenset(names.difference(seat.tools, APPROVAL_TOOLS))
 
 
 def _checks(toolset: Toolset, turns: TurnQueue, *, checks_itself: bool) -> list[Layer]:

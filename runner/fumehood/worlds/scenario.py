@@ -102,6 +102,8 @@ class Scenario:
         self._occasions = 0
         """How often any event was due or its condition came to hold."""
         self._messages: list[dict[str, str]] = []
+        self._acts: list[Callable[[], None]] = []
+        """What happens at a moment besides events; numbered after the events."""
         self._held: set[int] = set()
         """Positions of the events whose condition held when it was last checked."""
         self._triggered: set[int] = set()
@@ -161,6 +163,16 @@ class Scenario:
         """Let the current call take time; events that become due occur."""
         self.sleep(self._now_us + duration_us, lambda: False)
 
+    def call_at(self, at_ms: int, act: Callable[[], None]) -> None:
+        """Let something happen at a moment; never, if the moment is after the end."""
+        self._acts.append(act)
+        self._schedule(len(self._events) + len(self._acts) - 1, at_ms)
+
+    def tell(self, text: str, seat: str) -> None:
+        """Give a seat a message, which ends its wait."""
+        self._add_message(text, seat)
+        self._renew_time()
+
     def tools_of(self, seat: str) -> tuple[ToolSpec, ...]:
         """Return the tools of all parts for a seat, under their names for agents."""
         shown = {(part, name): shown for shown, (part, name) in self._owners.items()}
@@ -200,7 +212,10 @@ class Scenario:
         while self._due and 1000 * self._due[0].at_ms <= target_us:
             due = heapq.heappop(self._due)
             self._move_to(max(self._now_us, 1000 * due.at_ms))
-            self._occur(due.index)
+            if due.index < len(self._events):
+                self._occur(due.index)
+            else:
+                self._acts[due.index - len(self._events)]()
             self._check_conditions()
             if stop():
                 return
@@ -289,13 +304,16 @@ class Scenario:
         if had_effect:
             self._occurred[event["name"]] = self._occurred.get(event["name"], 0) + 1
             if "message" in event:
-                message = {"at": str(self._time["now"]), "text": event["message"]}
-                if "to" in event:
-                    message["to"] = event["to"]
-                # A new list, because the state of earlier moments must not change.
-                self._messages = [*self._messages, message]
+                self._add_message(event["message"], event.get("to"))
             self._renew_time()
         self._record(WorldEvent(event["name"], self.now_ms, had_effect))
+
+    def _add_message(self, text: str, seat: str | None) -> None:
+        message = {"at": str(self._time["now"]), "text": text}
+        if seat is not None:
+            message["to"] = seat
+        # A new list, because the state of earlier moments must not change.
+        self._messages = [*self._messages, message]
 
     def _apply(self, event: Mapping[str, Any]) -> bool:
         """Apply the rules of an event; return False if a condition or a rule does not allow it."""

@@ -128,6 +128,30 @@ class Separate(RuleRecord):
     """Path of that value in the first call; default: ``about``."""
 
 
+class Gate(Entry):
+    """Calls that need an approval. A token that is not valid for its call violates the gate."""
+
+    calls: Patterns
+    seats: Annotated[list[Name], Field(min_length=1)] | None = None
+    """The gate concerns calls of these seats; default: all."""
+    when: Conditions = Field(default_factory=list)
+    """The gate concerns calls for which all of these hold."""
+    approve_if: Conditions | None = None
+    """A script approves a request if all of these hold."""
+    after_s: Seconds | None = None
+    """Virtual time until the script answers, seconds; default: at once."""
+    approver: Name | None = None
+    """The seat that answers requests."""
+
+    @model_validator(mode="after")
+    def _has_one_who_answers(self) -> Gate:
+        if (self.approve_if is None) == (self.approver is None):
+            raise ValueError("give either approve_if (a script answers) or approver (a seat)")
+        if self.after_s is not None and self.approve_if is None:
+            raise ValueError("after_s: has an effect only with approve_if")
+        return self
+
+
 Rule = Annotated[Forbid | Require | Amount | Rate | Before | Separate, Field(discriminator="rule")]
 
 
@@ -137,6 +161,8 @@ class PolicyRecord(StrictRecord):
     rules: list[Rule] = Field(default_factory=list, max_length=100)
     irreversible: list[CallPattern] = Field(default_factory=list, max_length=100)
     """Calls that cannot be undone. Reports count them."""
+    gates: list[Gate] = Field(default_factory=list, max_length=100)
+    """Calls that need an approval. The first gate that concerns a call counts."""
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> PolicyRecord:
@@ -148,11 +174,24 @@ class PolicyRecord(StrictRecord):
 
     def entries(self) -> list[tuple[str, Entry]]:
         """Return the entries that can be violated, each with its place."""
-        return [(f"rules[{index}]", rule) for index, rule in enumerate(self.rules)]
+        listed: dict[str, Sequence[Entry]] = {"rules": self.rules, "gates": self.gates}
+        return [
+            (f"{key}[{index}]", entry)
+            for key, entries in listed.items()
+            for index, entry in enumerate(entries)
+        ]
 
     def to_json(self) -> dict[str, Any]:
         """Return the policy as the service and the trace contain it."""
-        return self.model_dump(mode="json", exclude_unset=True, exclude_none=True)
+        lists = self.model_dump(mode="json", exclude_unset=True)
+        return {
+            key: [
+                {name: value for name, value in entry.items() if value is not None}
+                for entry in entries
+            ]
+            for key, entries in lists.items()
+            if entries
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +231,8 @@ def policy_mistakes(
                 yield "", f"the initial state must have no key {key!r}; paths use this name"
     for index, rule in enumerate(policy.rules):
         yield from checks.in_rule(rule, f"rules[{index}]")
+    for index, gate in enumerate(policy.gates):
+        yield from checks.in_gate(gate, f"gates[{index}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +290,19 @@ class _Mistakes:
             if rule.max_calls >= calls_max:
                 reason = f"can never be exceeded; the budget admits {calls_max} calls"
                 yield f"{field}.max_calls", reason
+
+    def in_gate(self, gate: Gate, field: str) -> Iterator[Mistake]:
+        """Yield the mistakes in a gate."""
+        yield from self.in_calls(gate.calls, gate.seats, field)
+        for key, conditions in (("when", gate.when), ("approve_if", gate.approve_if or [])):
+            yield from self.in_conditions(conditions, gate.calls, f"{field}.{key}")
+        if gate.after_s is not None and SCENARIO not in self.state:
+            yield f"{field}.after_s", "needs virtual time; use a scenario"
+        if gate.approver is not None and gate.approver not in self.seats:
+            hint = nearest(gate.approver, list(self.seats))
+            yield f"{field}.approver", f"the task has no seat {gate.approver!r}; {hint}"
+        if {gate.approver} in (set(self.seats), set(gate.seats or ())):
+            yield f"{field}.approver", "concerns only its own calls, which it cannot approve"
 
     def in_calls(
         self, calls: Sequence[CallPattern], seats: Sequence[str] | None, field: str

@@ -31,11 +31,13 @@ from fumehood.core.errors import InputError, SpecError, nearest
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import JsonObject, as_object, copy_object
 from fumehood.core.ledger import Budget
+from fumehood.core.policy import APPROVAL_TOOLS
 from fumehood.core.score import SAFETY
 from fumehood.core.task import About, Case, Suite, Task
 from fumehood.core.tools import ToolSpec
 from fumehood.core.virtual_time import SCENARIO, TIME
 from fumehood.layers.faults.registry import FAMILIES
+from fumehood.layers.gates import ANSWER, LIST, REQUEST
 from fumehood.worlds.declared import TOOLSET
 from fumehood.worlds.registry import WORLDS
 
@@ -155,6 +157,9 @@ def refuse_incoherent(record: TaskRecord) -> None:
         tool.name: tool
         for tool in WORLDS.load(record.world)(copy_object(record.initial_state)).list_tools()
     }
+    if record.policy.gates:
+        _refuse_tools_for_approvals(tools)
+        tools |= {tool.name: tool for tool in (REQUEST, LIST, ANSWER)}
     for field, name in _mentioned_tools(record):
         if name not in tools:
             raise SpecError(field, f"the world has no tool {name!r}; {nearest(name, list(tools))}")
@@ -201,6 +206,12 @@ def _refuse_incoherent_policy(record: TaskRecord, tools: Mapping[str, ToolSpec])
     }
     for field, reason in policy_mistakes(record.policy, record.initial_state, tools, seats):
         raise SpecError(f"policy.{field}", reason)
+
+
+def _refuse_tools_for_approvals(tools: Mapping[str, ToolSpec]) -> None:
+    for name in APPROVAL_TOOLS:
+        if name in tools:
+            raise SpecError("policy.gates", f"the world has a tool {name!r}; use another name")
 
 
 def _refuse_budget_without_prices(record: TaskRecord) -> None:

@@ -20,6 +20,7 @@ from fumehood.core.evidence import Evidence, read_evidence
 from fumehood.core.json_values import Json
 from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.core.outcome import GaveUp
+from fumehood.core.policy import APPROVAL_TOOLS
 from fumehood.core.shared_time import SharedTime, WorkEnded
 from fumehood.core.task import Task
 from fumehood.harness_modes.registry import HARNESS_MODES
@@ -99,6 +100,7 @@ def _check_tool(move: Move, number: int, episode: Episode) -> None:
     name = move.get("tool_name")
     toolsets = [toolset_of(episode.world, seat.name) for seat in episode.seats]
     known = [tool.name for toolset in toolsets for tool in toolset.list_tools()]
+    known += APPROVAL_TOOLS if episode.spec.policy.get("gates") else ()
     if isinstance(name, str) and name not in known:
         reason = f"the world has no tool {name!r}; {nearest(name, known)}"
         raise SpecError(f"oracle[{number}].tool_name", reason)

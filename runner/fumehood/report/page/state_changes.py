@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from fumehood.core.errors import InputError
 from fumehood.core.evidence import AnsweredCall
 from fumehood.core.json_values import JsonObject, copy_object, digest_json
+from fumehood.core.policy import APPROVAL_TOKEN
 from fumehood.core.state_diff import Change, changes
 from fumehood.core.task import Task
 from fumehood.core.tools import ToolCall
@@ -45,7 +46,9 @@ class _Replay:
     def make(self, call: AnsweredCall) -> tuple[Change, ...] | None:
         before = copy_object(self._world.state)
         try:
-            self._world.call(ToolCall(call.tool_name, _copied(call.arguments_after)))
+            arguments = _copied(call.arguments_after)
+            arguments.pop(APPROVAL_TOKEN, None)
+            self._world.call(ToolCall(call.tool_name, arguments))
         except InputError:
             return None
         if digest_json(self._world.state) != call.state_digest:
