@@ -167,6 +167,24 @@ def test_a_live_run_that_fetched_nothing_has_no_effect(
         )
 
 
+@pytest.mark.slow
+def test_a_live_run_whose_searches_failed_has_no_effect(
+    compared: tuple[Path, Site, Result], tmp_path: Path
+) -> None:
+    place, _, _ = compared
+    settings = yaml.safe_load((place / "live.yaml").read_text())
+    settings["search"]["private"] = False
+    settings["fetch"]["private_hosts"] = []
+    config = tmp_path / "private.yaml"
+    config.write_text(yaml.safe_dump(settings))
+    words = [str(place / "tasks.jsonl"), "--by", "data-mode", "--agent", "searcher"]
+    words += ["--config", str(config), "--snapshot", str(place / "snapshot")]
+    with pytest.raises(InputError, match=r"all \d+ searches .*\(address_not_public.*private"):
+        CliRunner().invoke(
+            compare, [*words, "--out", str(tmp_path / "out")], catch_exceptions=False
+        )
+
+
 def test_a_live_run_needs_a_list_of_hosts(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"--config with fetch\.hosts"):
         CliRunner().invoke(

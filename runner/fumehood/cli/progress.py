@@ -176,6 +176,7 @@ class RunProgress:
                     f"{row.name}: {outcome_name(row.outcome)}: {getattr(row.outcome, 'detail', '')}"
                 ),
                 markup=False,
+                soft_wrap=True,
             )
         self._print_line()
 

@@ -292,9 +292,12 @@ class ProviderClient:
                         request, waits, is_last=is_last
                     )
         except _Retry as error:
-            reason = f"{request.provider.name}: {error} ({self._settings.attempts} attempts)"
             check = await self._check(request, waits)
-            raise (ProviderFailed if check.failed else RequestFailed)(reason, check) from None
+            reason = f"{error} ({self._settings.attempts} attempts)"
+            if check.failed:
+                raise ProviderFailed(f"{_place(request)}: {reason}", check) from None
+            # An agent reads this message, so it has no address.
+            raise RequestFailed(f"{request.provider.name}: {reason}", check) from None
         # The wait for the queue before the first attempt is reported already.
         is_delayed = attempts.statistics["attempt_number"] > 1
         if response.status_code in RETRIED_STATUS or not is_delayed:
@@ -316,7 +319,7 @@ class ProviderClient:
             raise
         if started.check.failed:
             await started.close()
-            reason = f"{request.provider.name}: answers {started.status}"
+            reason = f"{_place(request)}: answers {started.status}"
             raise ProviderFailed(reason, started.check)
 
     async def _check(self, request: ProviderRequest, waits: Waits) -> HealthCheck:
@@ -429,6 +432,11 @@ class ProviderClient:
             wait_exponential_jitter(multiplier=0.25, max=longest_wait_s, jitter=0.25)(state),
             longest_wait_s,
         )
+
+
+def _place(request: ProviderRequest) -> str:
+    """Return the name and the address of a provider, for its operator."""
+    return f"{request.provider.name} at {request.provider.url(request.path)}"
 
 
 def _now_ms() -> int:

@@ -111,6 +111,7 @@ def first_divergence(
 
 
 OPEN_PAGE = "open_page"
+SEARCH = "search"
 LOST = frozenset({"fetch_failed", "not_found", "not_recorded"})
 """Failure codes of a page that is unavailable; other codes concern the call."""
 REFUSED = frozenset({"bad_url", "host_not_allowed", "address_not_public", "robots_disallowed"})
@@ -140,11 +141,11 @@ class PageCounts:
         return sum(self.lost.values()) / self.opened if self.opened else None
 
 
-def count_pages(calls: Iterable[AnsweredCall]) -> PageCounts:
-    """Count the opened pages, and the unavailable ones by reason."""
+def count_pages(calls: Iterable[AnsweredCall], tool: str = OPEN_PAGE) -> PageCounts:
+    """Count the opened pages, or the searches, and the unavailable ones by reason."""
     opened, failures = 0, Counter[str]()
     for call in calls:
-        if call.tool_name != OPEN_PAGE or call.fired_rules:
+        if call.tool_name != tool or call.fired_rules:
             continue
         if call.failure is None:
             opened += 1
@@ -198,6 +199,7 @@ class Side:
 
     data_mode: str
     pages: PageCounts
+    searches: PageCounts
     latency: Mapping[str, Latency]
     """By tool."""
 
@@ -252,7 +254,9 @@ def effects(first: Run, second: Run) -> Effects:
         raise InputError(f"the runs share no agent: {', '.join(firsts)}; {', '.join(seconds)}")
     own = tuple(_effect(firsts[name], seconds[name]) for name in firsts if name in seconds)
     for run, position in ((first, 0), (second, 1)):
-        _check_fetches(run, [effect.sides[position].pages for effect in own])
+        sides = [effect.sides[position] for effect in own]
+        _check_fetches(run, "pages", [side.pages for side in sides])
+        _check_fetches(run, "searches", [side.searches for side in sides])
     between = tuple(
         (data_mode, Versus(baseline, other, compare(baseline.results, other.results)))
         for data_mode, subjects in zip(modes, (firsts, seconds), strict=True)
@@ -266,16 +270,23 @@ def data_mode_of(run: Run) -> str:
     return str(run.config.get("data_mode", "offline"))
 
 
-def _check_fetches(run: Run, pages: Sequence[PageCounts]) -> None:
-    """Reject a run of which no page could be fetched: its scores describe the network."""
+SETTINGS = {
+    "pages": "fetch.hosts, fetch.private_hosts (both with the port)",
+    "searches": "search.url, search.private (true for a private address), fetch.hosts",
+}
+"""Settings that can make fetches fail, by what was fetched."""
+
+
+def _check_fetches(run: Run, what: str, pages: Sequence[PageCounts]) -> None:
+    """Reject a run of which nothing could be fetched: its scores describe the network."""
     reasons = sum((Counter(page.lost) + Counter(page.refused) for page in pages), Counter[str]())
     failed = reasons.total()
     if data_mode_of(run) != "offline" and failed and not any(page.read for page in pages):
         counts = ", ".join(f"{reason} {count}" for reason, count in sorted(reasons.items()))
         raise InputError(
-            f"{run.label}: all {failed} pages that this {data_mode_of(run)} run fetched failed "
-            f"({counts}), so no effect can be shown; correct fetch.hosts, fetch.private_hosts or "
-            "the network, and run it again"
+            f"{run.label}: all {failed} {what} that this {data_mode_of(run)} run fetched failed "
+            f"({counts}), so no effect can be shown; correct {SETTINGS[what]} or the network, and "
+            "run it again"
         )
 
 
@@ -317,10 +328,11 @@ def _side(subject: Subject, traces: Mapping[Trial, ReadTrace]) -> Side:
         for stamped in trace.events:
             if stamped.event["kind"] == "call":
                 times_ms[str(stamped.event["tool"])].append(stamped.duration_us / 1000)
-    pages = count_pages(call for trace in traces.values() for call in _calls(trace))
+    calls = [call for trace in traces.values() for call in _calls(trace)]
     return Side(
         data_mode_of(subject.run),
-        pages,
+        count_pages(calls),
+        count_pages(calls, SEARCH),
         {tool: _latency(times_ms[tool]) for tool in sorted(times_ms)},
     )
 
