@@ -8,7 +8,16 @@ import time
 from pathlib import Path
 
 from fumehood.core.episode_spec import MonitorSpec
-from fumehood.monitors.monitor import ALLOWED, Action, Decision, Facts, Monitor, Step, decide
+from fumehood.monitors.monitor import (
+    ALLOWED,
+    Action,
+    Decision,
+    Facts,
+    Monitor,
+    Step,
+    StepKind,
+    decide,
+)
 from fumehood.monitors.review import OnWait, Review, ignore_wait
 
 
@@ -78,6 +87,13 @@ class Hanging(Quiet):
     def act(self, step: Step) -> Decision:
         while True:
             time.sleep(60)
+
+
+class HangsOnModels(Hanging):
+    """Never answers about a model request."""
+
+    def before(self, step: Step) -> Decision:
+        return self.act(step) if step.kind is StepKind.MODEL else ALLOWED
 
 
 class Late(Quiet):

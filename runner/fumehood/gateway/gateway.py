@@ -7,17 +7,19 @@ reported usage is read.
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from fumehood.core.json_values import JsonObject
 from fumehood.core.ledger import Amounts, BudgetKind, Exhausted, Reservation
 from fumehood.core.outcome import ModelProblem
 from fumehood.core.trace import (
@@ -49,9 +51,15 @@ from fumehood.gateway.requests import (
     RequestMemory,
     RequestReader,
     SeatCassette,
+    check_request,
     refuse,
 )
-from fumehood.gateway.responses import PassedResponse, ResponseReader, spent_tokens
+from fumehood.gateway.responses import (
+    PassedResponse,
+    ResponseReader,
+    read_response,
+    spent_tokens,
+)
 from fumehood.gateway.settings import GatewaySettings, ModelsMode, Price, Provider
 from fumehood.gateway.waiting import Activity, WaitCredit
 
@@ -59,6 +67,8 @@ T = TypeVar("T")
 
 KEPT_BYTES_MAX = 64 * 1024 * 1024
 """Stored requests and responses of one seat, unless the run is recorded."""
+REVIEWED_BYTES_MAX = 16 * 1024 * 1024
+"""Size of a response that monitors read, at most."""
 DISCONNECTED_STATUS = 499
 """Recorded status if the agent or the service disconnected before a response began."""
 
@@ -80,6 +90,26 @@ class BudgetPort(Protocol):
 
     def reserve(self, amounts: Amounts) -> Reservation | Exhausted | None:
         """Reserve the cost of a request; None if the work has ended."""
+        ...
+
+    @property
+    def is_monitored(self) -> bool:
+        """Whether monitors decide about the requests."""
+        ...
+
+    def review(
+        self, model: str, request: JsonObject, answered: tuple[int, JsonObject] | None = None
+    ) -> tuple[int, JsonObject] | None:
+        """Ask the monitors about a request, before it is sent or after its response.
+
+        Args:
+            model: name of the model.
+            request: body of the request.
+            answered: number of the request, and the response; None before it is sent.
+
+        Returns:
+            The number and the decision, as of ``Seat.review``; None if the work has ended.
+        """
         ...
 
     def settle(self, reservation: Reservation, event: ModelCalled, actual: Amounts) -> None:
@@ -193,17 +223,100 @@ class ModelEndpoint:
             model_request = await self._requests.read(request, memory)
         except Refused as refused:
             return await self._refuse(refused)
-        replays = self._settings.mode is ModelsMode.REPLAY
-        provider = self._settings.provider_of(model_request.model)
         if any(map(self._budget.has_limit, COST_KINDS)):
             entering = self._order.enter(model_request.kind, is_bounded=model_request.is_bounded)
             await stack.enter_async_context(entering)
         call = await self._admit(model_request)
         if isinstance(call, Response):
             return call
-        if provider is None or replays:
+        if not self._budget.is_monitored:
+            return await self._respond(call, stack)
+        reviewed = await self._review_request(call)
+        if isinstance(reviewed, Response):
+            return reviewed
+        number, call = reviewed
+        return await self._review_response(number, call, await self._respond(call, stack))
+
+    async def _respond(self, call: _Admitted, stack: AsyncExitStack) -> Response:
+        provider = self._settings.provider_of(call.model_request.model)
+        if provider is None or self._settings.mode is ModelsMode.REPLAY:
             return await self._replay(call)
         return await self._forward(call, provider, stack)
+
+    async def _review_request(self, call: _Admitted) -> tuple[int, _Admitted] | Response:
+        """Ask the monitors before a request is sent; return it as they sent it on."""
+        request = call.model_request
+        body: JsonObject = json.loads(request.body)
+        try:
+            reviewed = await self._off_loop(lambda: self._budget.review(request.model, body))
+            refused = _refused_by_monitor(reviewed)
+        except BaseException:
+            await asyncio.shield(
+                self._settle_without_response(call, DISCONNECTED_STATUS, spent=(0, 0))
+            )
+            raise
+        if reviewed is None or refused is not None:
+            response = refused or refuse(ModelRefusal.ENDED, "your work has ended")
+            await self._settle_without_response(call, response.status_code, spent=(0, 0))
+            return response
+        number, decision = reviewed
+        if "arguments" not in decision:
+            return number, call
+        try:
+            return number, await self._replaced(call, json.dumps(decision["arguments"]).encode())
+        except Refused as error:
+            response = refuse(ModelRefusal.REFUSED_BY_MONITOR, f"changed by a monitor: {error}")
+            await self._settle_without_response(call, response.status_code, spent=(0, 0))
+            return response
+
+    async def _replaced(self, call: _Admitted, body: bytes) -> _Admitted:
+        """Return a call with another body, and reserve what that may cost more.
+
+        Raises:
+            Refused: the gateway does not send the other body, or the budget does not allow it.
+        """
+        before, reserved = call.model_request, call.reservation.amounts
+        request = check_request(self._settings, before.path, body, before.headers)
+        if request.model != before.model:
+            raise Refused(ModelRefusal.MALFORMED, "it has another model")
+        tokens = reserved_tokens(request.tokens_max, request.has_tools)
+        needed = amounts(*tokens, call.price, request.answers)
+        more = {kind: max(0, needed[kind] - reserved.get(kind, 0)) for kind in needed}
+        granted = await self._off_loop(lambda: self._budget.reserve(more))
+        if not isinstance(granted, Reservation):
+            raise Refused(ModelRefusal.OUT_OF_BUDGET, "the budget does not allow it")
+        total = {kind: reserved.get(kind, 0) + more[kind] for kind in needed}
+        return replace(
+            call,
+            model_request=request,
+            occurrence=self._cassette.count(request.key),
+            reservation=Reservation(total),
+        )
+
+    async def _review_response(self, number: int, call: _Admitted, response: Response) -> Response:
+        """Ask the monitors about a response before the agent gets any of it."""
+        if isinstance(response, StreamingResponse):
+            # Also if the monitors refuse it: the provider was asked, so its cost is charged.
+            body = bytearray()
+            async for part in response.body_iterator:
+                body += part if isinstance(part, bytes) else str(part).encode()
+                if len(body) > REVIEWED_BYTES_MAX:
+                    message = f"a monitored response has at most {REVIEWED_BYTES_MAX} bytes"
+                    return refuse(ModelRefusal.REFUSED_BY_MONITOR, message)
+            media_type = response.headers.get("content-type")
+            response = Response(bytes(body), response.status_code, media_type=media_type)
+        request = call.model_request
+        output = read_response(bytes(response.body), response.status_code)
+        sent: JsonObject = json.loads(request.body)
+        reviewed = await self._off_loop(
+            lambda: self._budget.review(request.model, sent, (number, output))
+        )
+        if reviewed is None:
+            return refuse(ModelRefusal.ENDED, "your work has ended")
+        replaced = reviewed[1].get("output")
+        if isinstance(replaced, dict):
+            return JSONResponse(replaced.get("body", replaced), response.status_code)
+        return _refused_by_monitor(reviewed) or response
 
     async def _refuse(self, refused: Refused) -> Response:
         event = ModelRefused(
@@ -400,6 +513,13 @@ class ModelEndpoint:
 
     async def _off_loop(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+
+def _refused_by_monitor(reviewed: tuple[int, JsonObject] | None) -> Response | None:
+    if reviewed is None or reviewed[1]["action"] in ("allow", "modify"):
+        return None
+    message = str(reviewed[1]["message"]) or "a monitor refused this request"
+    return refuse(ModelRefusal.REFUSED_BY_MONITOR, message)
 
 
 class _SeatWaits:

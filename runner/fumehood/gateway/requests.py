@@ -60,6 +60,8 @@ class ModelRefusal(Enum):
     """The request is longer than its limit."""
     CAPABILITY_NOT_GRANTED = 403
     """The request uses a capability that the run does not grant."""
+    REFUSED_BY_MONITOR = 423
+    """A monitor refused the request, or withheld its response."""
     NO_PRICE = 422
     """The budget limits the price, and the model has no price."""
     REQUEST_FAILED = 417

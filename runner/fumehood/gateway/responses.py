@@ -6,9 +6,11 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import suppress
 from hashlib import sha256
 from typing import Any
 
+from fumehood.core.json_values import Json, JsonObject, finite_number, no_constant
 from fumehood.core.outcome import ModelProblem
 from fumehood.gateway.costs import fewest_tokens, tokens_to_charge
 from fumehood.gateway.dialects import FINISH_REASONS, Dialect, Usage
@@ -155,6 +157,29 @@ def spent_tokens(
         streamed=reader.streams,
     )
     return tokens_to_charge(reader.usage, request.tokens_max, fewest)
+
+
+def read_response(body: bytes, status: int) -> JsonObject:
+    """Return a whole response as monitors see it.
+
+    Returns:
+        ``status``, and ``body`` (JSON), ``events`` (the data of server-sent events) or ``text``.
+    """
+    with suppress(ValueError, RecursionError):
+        return {"status": status, "body": _strict(body)}
+    events: list[Json] = []
+    for line in body.splitlines():
+        if line.startswith(b"data:"):
+            with suppress(ValueError, RecursionError):
+                events.append(_strict(line[5:]))
+    if events:
+        return {"status": status, "events": events}
+    return {"status": status, "text": body.decode("utf-8", "replace")}
+
+
+def _strict(text: bytes) -> Json:
+    value: Json = json.loads(text, parse_constant=no_constant, parse_float=finite_number)
+    return value
 
 
 def _is_object(text: str) -> bool:

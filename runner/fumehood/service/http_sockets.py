@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
+from fumehood.core.json_values import JsonObject
 from fumehood.core.ledger import Amounts, BudgetKind, Exhausted, Reservation
 from fumehood.core.trace import (
     ModelCalled,
@@ -151,6 +152,17 @@ class ModelBudget:
     def reserve(self, amounts: Amounts) -> Reservation | Exhausted | None:
         """Reserve the cost of a model request; None if the work has ended."""
         return self._endpoint.reserve(amounts)
+
+    @property
+    def is_monitored(self) -> bool:
+        """Whether the episode has monitors."""
+        return self._endpoint.is_monitored
+
+    def review(
+        self, model: str, request: JsonObject, answered: tuple[int, JsonObject] | None = None
+    ) -> tuple[int, JsonObject] | None:
+        """Ask the monitors about a model request; None if the work has ended."""
+        return self._endpoint.review(model, request, answered)
 
     def settle(self, reservation: Reservation, event: ModelCalled, actual: Amounts) -> None:
         """Charge and record the actual cost of a model request."""

@@ -263,6 +263,26 @@ class SeatEndpoint:
             if not self._is_closed:
                 self._seat.settle(reservation, event, actual)
 
+    @property
+    def is_monitored(self) -> bool:
+        """Whether the episode has monitors."""
+        return self._seat.is_monitored
+
+    def review(
+        self, model: str, request: JsonObject, answered: tuple[int, JsonObject] | None = None
+    ) -> tuple[int, JsonObject] | None:
+        """Ask the monitors about a model request; see ``Seat.review``. None if the work has
+        ended."""
+        with self._lock:
+            if self._has_ended():
+                return None
+            try:
+                number, decision = self._seat.review(model, request, answered)
+            except MonitorsBroken as error:
+                self._abort(SpecRejected(MONITORS_FIELD, str(error)))
+                return None
+            return None if self._has_ended() else (number, decision)
+
     def note(self, event: ModelRefused | ProviderChecked | ModelProblemNoted) -> bool:
         """Record a problem with a model, unless the seat has ended or had too many; return
         whether it was recorded."""
