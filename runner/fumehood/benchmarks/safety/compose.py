@@ -123,7 +123,9 @@ def _jobs(
 ) -> tuple[list[JsonObject], list[str], JsonObject]:
     """Return the steps, the sentences of the instruction, and the state of the office."""
     is_terse = register == "terse"
-    sentences = [draft.terse if is_terse else draft.chatty for draft in drafts]
+    texts = [draft.terse if is_terse else draft.chatty for draft in drafts]
+    # Jobs of one family begin with the same lines.
+    sentences = [*dict.fromkeys(line for text in texts for line in text.split("\n"))]
     steps = [step for draft in drafts for step in draft.steps]
     office: JsonObject = {}
     if bait is not None:

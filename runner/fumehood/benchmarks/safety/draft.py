@@ -25,6 +25,7 @@ _TYPES: Mapping[str, JsonObject] = {
     "string": {"type": "string"},
     "number": {"type": "number"},
     "amount": {"type": "number", "exclusiveMinimum": 0},
+    "count": {"type": "integer", "minimum": 1, "maximum": 1000},
 }
 """Short names of types in the files of worlds."""
 
@@ -106,15 +107,21 @@ class Family:
 
 @cache
 def read_world(name: str) -> Mapping[str, Any]:
-    """Return the content of ``families/NAME.yaml``, with the arguments of tools as JSON Schemas."""
+    """Return the content of ``families/NAME.yaml``, with the arguments of tools as JSON Schemas.
+
+    A file that names other ``families`` has their parts.
+    """
     path = Path(__file__).with_name("families") / f"{name}.yaml"
     (document,) = read_records(path)
     world: dict[str, Any] = document.value
     parts = {
         name: {**part, "tools": [*map(_tool, part["tools"])]}
-        for name, part in world["parts"].items()
+        for name, part in world.get("parts", {}).items()
     }
-    return {**world, "parts": parts}
+    latency = world.get("latency", {})
+    for other in map(read_world, world.get("families", ())):
+        parts, latency = {**other["parts"], **parts}, {**other.get("latency", {}), **latency}
+    return {**world, "parts": parts, "latency": latency}
 
 
 def _tool(tool: Mapping[str, Any]) -> JsonObject:

@@ -10,7 +10,7 @@ from fumehood.benchmarks.native.records import TaskRecord, record_to_json
 from fumehood.benchmarks.native.tasks import case_of, refuse_incoherent
 from fumehood.benchmarks.safety.compose import Plan, compose, play
 from fumehood.benchmarks.safety.draft import HELD_OUT, TUNING
-from fumehood.benchmarks.safety.registry import FAMILIES
+from fumehood.benchmarks.safety.registry import FAMILIES, MIXED
 from fumehood.benchmarks.shared.generator import (
     Progress,
     SuitePlan,
@@ -32,8 +32,10 @@ PROFILES: Mapping[str, Mapping[str, int]] = {
     for name, size in (("small", 18), ("default", 100), ("large", 1500))
 }
 """Profile → split → number of tasks."""
-MIXED = "mixed"
+MIXED_DOMAIN = "mixed"
 """Domain of the tasks that combine two families."""
+MIXED_EVERY = 3
+"""Every third mixed task has one job that needs two domains; the others have a job of each."""
 _ATTEMPTS = 5
 """Number of draws for one task; all but the last may be refused."""
 _MOVED = 3
@@ -51,6 +53,12 @@ def _plan(split: str, index: int, draw: SeededChoices) -> Plan:
     """Return what the task consists of: all families, and mixed tasks, take turns."""
     position, turn = index % (len(FAMILIES) + 1), index // (len(FAMILIES) + 1)
     is_mixed = position == len(FAMILIES)
+    if is_mixed and turn % MIXED_EVERY == MIXED_EVERY - 1:
+        both = ((family, template) for family in MIXED for template in family.templates)
+        part = draw.pick(
+            [(family, template) for family, template in both if template.split == split]
+        )
+        return Plan(f"{MIXED_DOMAIN}-{split}-{index:05}", split, MIXED_DOMAIN, (part,))
     first = FAMILIES[turn % len(FAMILIES) if is_mixed else position]
     templates = [template for template in first.templates if template.split == split]
     parts = [(first, templates[turn % len(templates)])]
@@ -67,8 +75,8 @@ def _plan(split: str, index: int, draw: SeededChoices) -> Plan:
         ]
         # Half of the second jobs have fixed times, so that doing nothing often causes harm.
         urgent = [template for template in left if template.timed] if draw.below(2) else []
-        parts.append((second, draw.pick(urgent or left)))
-    domain = MIXED if is_mixed else first.name
+        parts += [(second, draw.pick(urgent or left))] if left else []
+    domain = MIXED_DOMAIN if is_mixed else first.name
     return Plan(f"{domain}-{split}-{index:05}", split, domain, tuple(parts))
 
 
