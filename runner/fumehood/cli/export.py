@@ -1,0 +1,96 @@
+"""``fumehood export``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from fumehood.cli.output import PATH, print_json, say
+from fumehood.cli.reading import find_episode, read_run, unverified_option, verification_of
+from fumehood.core.errors import InputError
+from fumehood.exports.exported import ExportedRun
+from fumehood.exports.otlp_http import HEADERS, headers_from, send
+from fumehood.exports.registry import EXPORTERS
+from fumehood.records.files import write_export
+
+_LIST = "\n".join(f"      {name:<8} {exporter.summary}" for name, exporter in EXPORTERS.items())
+
+
+@click.command(
+    help=f"""Convert a run to a format of another tool.
+
+    \b
+    Formats:
+{_LIST}
+
+    The files are written to a new folder. With the format otel and --otlp, everything is sent to a
+    collector instead; its headers are read from {HEADERS}. A signed in-toto Statement about a run
+    is a receipt: see fumehood receipt.
+
+    \b
+    Examples:
+      fumehood export runs/20260101-120000 --to inspect
+      fumehood export runs/20260101-120000 --to junit --out reports
+      fumehood export runs/20260101-120000 --to otel --otlp http://localhost:4318
+    """
+)
+@click.argument("run_dir", metavar="DIR", type=PATH)
+@click.option("--to", "name", required=True, type=click.Choice([*EXPORTERS]), help="The format.")
+@click.option("--out", type=PATH, help="Output folder.  [default: DIR.FORMAT]")
+@click.option("--episode", help="Only this episode: AGENT/TASK/TRIAL, or a part of it.")
+@click.option("--otlp", metavar="URL", help="Send to this collector, with --to otel.")
+@unverified_option
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def export(
+    run_dir: Path,
+    name: str,
+    out: Path | None,
+    episode: str | None,
+    otlp: str | None,
+    unverified: bool,
+    as_json: bool,
+) -> None:
+    """Convert a run."""
+    if otlp is not None and (name != "otel" or out is not None):
+        raise InputError("--otlp sends telemetry; use it with --to otel and without --out")
+    headers = headers_from(os.environ.get(HEADERS, "")) if otlp is not None else {}
+    run = read_run(run_dir, unverified=unverified)
+    rows = run.rows() if episode is None else [find_episode(run.rows(), episode)]
+    exported = ExportedRun(run, rows)
+    written: list[Path] = []
+    if otlp is not None:
+        requests = send(exported, otlp, headers)
+        line = f"{len(rows)} episodes sent to {otlp} in {requests} requests"
+    else:
+        folder = out or run_dir.resolve().with_name(f"{run_dir.resolve().name}.{name}")
+        written += _write(exported, name, folder)
+        line = f"{len(rows)} episodes, {len(written)} files in {folder}"
+    if as_json:
+        print_json(
+            {
+                "verification": verification_of([run]),
+                "episodes": len(rows),
+                "files": list(map(str, written)),
+            }
+        )
+        return
+    say(f"{run.provenance.mark}: {line}" if run.provenance.mark else line)
+
+
+def _write(run: ExportedRun, name: str, folder: Path) -> Iterator[Path]:
+    """Write the files of a format.
+
+    Raises:
+        InputError: a file cannot be written.
+    """
+    for relative, content in EXPORTERS[name].files(run):
+        path = folder / relative
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_export(path, content)
+        except OSError as error:
+            raise InputError(f"{path} cannot be written: {error.strerror}") from None
+        yield path

@@ -1,0 +1,1 @@
+"""Converts runs to the formats of other tools."""
