@@ -181,8 +181,10 @@ class ExportedEpisode:
                     yield Message(event["seat"], "user", event["text"], each)
                 case "turn_ended":
                     yield Message(event["seat"], "assistant", event["answer"], each)
-                case "seat_ended" if answer := event["end"].get("answer"):
-                    yield Message(event["seat"], "assistant", answer, each)
+                case "seat_ended":
+                    end = event["end"]
+                    if text := end.get("answer") or end.get("reason"):
+                        yield Message(event["seat"], "assistant", text, each)
 
 
 def _said(said: Conversation, each: TimedEvent) -> Iterator[Step]:

@@ -1,0 +1,152 @@
+"""Reads an export with the original reader of its format, and prints what it contains as JSON.
+
+Runs in a process of its own, whose libraries are those of the readers.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from base64 import b64encode
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+
+def inspect(folder: Path) -> Any:
+    from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries
+
+    logs = {}
+    for path in sorted(folder.glob("*.eval")):
+        log = read_eval_log(str(path))
+        (score,) = log.results.scores
+        logs[path.stem] = {
+            "status": log.status,
+            "scored": score.scored_samples,
+            "unscored": score.unscored_samples,
+            "accuracy": score.metrics["accuracy"].value,
+            "summaries": len(read_eval_log_sample_summaries(str(path))),
+            "samples": [
+                {
+                    "id": sample.id,
+                    "epoch": sample.epoch,
+                    "value": sample.scores["fumehood"].value if sample.scores else None,
+                    "limit": sample.limit.type if sample.limit else None,
+                    "error": sample.error.message if sample.error else None,
+                    "roles": [message.role for message in sample.messages],
+                    "events": [event.event for event in sample.events],
+                    "tokens": sum(use.total_tokens for use in sample.model_usage.values()),
+                }
+                for sample in log.samples
+            ],
+        }
+    return logs
+
+
+def atif(folder: Path) -> Any:
+    # Harbor itself needs Python 3.12; the models of its trajectories do not.
+    spec = importlib.util.find_spec("harbor")
+    assert spec is not None
+    assert spec.submodule_search_locations is not None
+    (root,) = spec.submodule_search_locations
+    for name, place in (("harbor", root), ("harbor.models", f"{root}/models")):
+        package = ModuleType(name)
+        package.__path__ = [place]
+        sys.modules[name] = package
+    from harbor.models.trajectories import Trajectory
+
+    read = {}
+    for path in sorted(folder.rglob("*.json")):
+        trajectory = Trajectory.model_validate(json.loads(path.read_text()))
+        others = trajectory.subagent_trajectories or []
+        read[str(path.relative_to(folder))] = {
+            "steps": len(trajectory.steps),
+            "calls": sum(len(step.tool_calls or []) for step in trajectory.steps),
+            "embedded": len(others),
+            "tokens": trajectory.final_metrics.total_prompt_tokens,
+        }
+    return read
+
+
+def otel(folder: Path) -> Any:
+    from google.protobuf.json_format import ParseDict
+    from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+    def requests(name: str, kind: Any) -> Any:
+        for line in (folder / name).read_text().splitlines():
+            yield ParseDict(_with_base64(json.loads(line)), kind())
+
+    spans = [
+        span
+        for request in requests("traces.jsonl", ExportTraceServiceRequest)
+        for resource in request.resource_spans
+        for scope in resource.scope_spans
+        for span in scope.spans
+    ]
+    records = [
+        record
+        for request in requests("logs.jsonl", ExportLogsServiceRequest)
+        for resource in request.resource_logs
+        for scope in resource.scope_logs
+        for record in scope.log_records
+    ]
+    roots = {span.span_id: span.trace_id for span in spans if not span.parent_span_id}
+    children = [span for span in spans if span.parent_span_id]
+    return {
+        "lengths": sorted({(len(span.trace_id), len(span.span_id)) for span in spans}),
+        "names": sorted({span.name.split(" ")[0] for span in spans}),
+        "roots": len(roots),
+        "children": len(children),
+        "strays": sum(span.parent_span_id not in roots for span in children),
+        "reversed": sum(span.end_time_unix_nano < span.start_time_unix_nano for span in spans),
+        "events": sorted({record.event_name for record in records}),
+        "judged": len({record.span_id for record in records}),
+        "judged strays": sum(roots.get(each.span_id) != each.trace_id for each in records),
+    }
+
+
+def _with_base64(value: Any) -> Any:
+    """Return JSON whose identifiers are base64, which the library expects, instead of hex."""
+    if isinstance(value, list):
+        return list(map(_with_base64, value))
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: b64encode(bytes.fromhex(inner)).decode()
+        if name in ("traceId", "spanId", "parentSpanId")
+        else _with_base64(inner)
+        for name, inner in value.items()
+    }
+
+
+def sarif(folder: Path) -> Any:
+    from sarif import loader
+
+    report = loader.load_sarif_file(str(folder / "safety.sarif"))
+    return [
+        {"rule": record["Code"], "severity": record["Severity"], "line": record["Line"]}
+        for record in report.get_records()
+    ]
+
+
+def junit(folder: Path) -> Any:
+    from junitparser import JUnitXml
+
+    results = JUnitXml.fromfile(str(folder / "junit.xml"))
+    return [
+        {
+            "suite": suite.name,
+            "tests": suite.tests,
+            "failures": suite.failures,
+            "errors": suite.errors,
+            "skipped": suite.skipped,
+            "cases": len(list(suite)),
+        }
+        for suite in results
+    ]
+
+
+if __name__ == "__main__":
+    print(json.dumps(globals()[sys.argv[1]](Path(sys.argv[2]))))

@@ -1,0 +1,206 @@
+"""What exports state about episodes that were not simply solved or failed."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+from xml.etree import ElementTree
+from zipfile import ZipFile
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fumehood.cli.main import fumehood
+from fumehood.core.errors import InputError
+from fumehood.core.ledger import BudgetKind
+from fumehood.core.outcome import Infra, InfraKind, Outcome, OutOfBudget, TimedOut
+from fumehood.core.score import UNGRADED, Score
+from fumehood.exports.exported import ExportedRun
+from fumehood.exports.junit import _xml
+from fumehood.exports.otlp_http import headers_from
+from fumehood.exports.registry import EXPORTERS
+from fumehood.records.row import EpisodeRow
+from fumehood.records.run_reader import RunReader
+from tests.unit.report.runs import played
+
+OUTAGE = Infra(InfraKind.MODELS, "the provider answers 503 \x1b[2J")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunReader:
+    return played(tmp_path_factory.mktemp("exports") / "run", "policy_aware", tasks=3)
+
+
+def changed(run: RunReader, outcome: Outcome, score: Score | None = None) -> ExportedRun:
+    """Return the run with another outcome of its first episode."""
+    first, *others = run.rows()
+    changes: dict[str, Any] = {} if score is None else {"score": score}
+    return ExportedRun(run, [replace(first, outcome=outcome, **changes), *others])
+
+
+def files(run: ExportedRun, name: str) -> dict[str, bytes]:
+    return dict(EXPORTERS[name].files(run))
+
+
+def inspect_log(run: ExportedRun) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the header, and the sample of the first episode."""
+    (content,) = files(run, "inspect").values()
+    with ZipFile(io.BytesIO(content)) as archive:
+        header = json.loads(archive.read("header.json"))
+        name = run.rows[0].name
+        return header, json.loads(archive.read(f"samples/{name.task}_epoch_{name.trial + 1}.json"))
+
+
+@pytest.mark.parametrize("name", EXPORTERS)
+def test_equal_runs_give_equal_bytes(run: RunReader, name: str) -> None:
+    exported = ExportedRun(run, run.rows())
+    assert files(exported, name) == files(exported, name) != {}
+
+
+def test_a_failure_of_the_infrastructure_is_an_error_in_inspect_and_never_a_score(
+    run: RunReader,
+) -> None:
+    header, sample = inspect_log(changed(run, OUTAGE, UNGRADED))
+    assert sample["error"]["message"].startswith("infra(models): the provider answers 503")
+    assert sample["scores"] == {}
+    (score,) = header["results"]["scores"]
+    assert (score["scored_samples"], score["unscored_samples"]) == (2, 1)
+    assert header["results"]["completed_samples"] == 2
+
+
+@pytest.mark.parametrize(
+    ("outcome", "limit"),
+    [
+        (OutOfBudget(BudgetKind.MODEL_TOKENS), "token"),
+        (OutOfBudget(BudgetKind.TOOL_MICROUSD), "cost"),
+        (OutOfBudget(BudgetKind.STEPS), "custom"),
+        (TimedOut(1500), "time"),
+    ],
+)
+def test_an_exhausted_budget_is_a_limit_in_inspect(
+    run: RunReader, outcome: Outcome, limit: str
+) -> None:
+    _, sample = inspect_log(changed(run, outcome))
+    assert sample["limit"]["type"] == limit
+
+
+def test_junit_tells_infrastructure_from_failures(run: RunReader) -> None:
+    (content,) = files(changed(run, OUTAGE, UNGRADED), "junit").values()
+    (suite,) = ElementTree.fromstring(content)
+    assert (suite.get("tests"), suite.get("errors")) == ("3", "1")
+    (error,) = suite.iter("error")
+    assert "503" in str(error.get("message"))
+
+
+@given(st.text())
+def test_texts_of_agents_are_valid_xml(text: str) -> None:
+    element = ElementTree.Element("a", text=_xml(text))
+    assert ElementTree.fromstring(ElementTree.tostring(element)).tag == "a"
+
+
+def test_spans_have_the_same_identifiers_in_every_export_and_differ_between_episodes(
+    run: RunReader,
+) -> None:
+    def spans(rows: Sequence[EpisodeRow]) -> set[str]:
+        lines = files(ExportedRun(run, rows), "otel")["traces.jsonl"].splitlines()
+        return {
+            span["spanId"]
+            for line in lines
+            for span in json.loads(line)["resourceSpans"][0]["scopeSpans"][0]["spans"]
+        }
+
+    first, *others = run.rows()
+    assert spans([first]).isdisjoint(spans(others))
+    assert spans([first]) | spans(others) == spans(run.rows())
+
+
+class Collector(BaseHTTPRequestHandler):
+    """Keeps what it receives."""
+
+    received: list[tuple[str, str, str, Any]]
+    status = 200
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        words = (self.headers["Content-Type"], self.headers.get("X-Team", ""))
+        self.received.append((self.path, *words, body))
+        self.send_response(self.status)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
+
+
+@contextmanager
+def collector(status: int = 200) -> Iterator[tuple[str, list[tuple[str, str, str, Any]]]]:
+    received: list[tuple[str, str, str, Any]] = []
+    handler = type("Handler", (Collector,), {"received": received, "status": status})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}", received
+        server.shutdown()
+
+
+def test_a_collector_receives_all_spans_and_evaluations(
+    run: RunReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "X-Team=red%20team")
+    with collector() as (url, received):
+        done = CliRunner().invoke(
+            fumehood, ["export", str(run.path), "--to", "otel", "--otlp", url]
+        )
+    assert (done.exit_code, done.stdout) == (0, f"3 episodes sent to {url} in 2 requests\n")
+    json_type = "application/json"
+    assert [words[:3] for words in received] == [
+        ("/v1/traces", json_type, "red team"),
+        ("/v1/logs", json_type, "red team"),
+    ]
+    assert [len(received[0][3]["resourceSpans"]), len(received[1][3]["resourceLogs"])] == [3, 3]
+
+
+def test_a_collector_that_refuses_is_named(run: RunReader) -> None:
+    with collector(503) as (url, _):
+        done = CliRunner().invoke(
+            fumehood, ["export", str(run.path), "--to", "otel", "--otlp", url]
+        )
+    assert isinstance(done.exception, InputError)
+    assert f"the collector at {url}/v1/traces answered 503" in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--to", "junit", "--otlp", "http://127.0.0.1:1"], "use it with --to otel"),
+        (["--to", "otel", "--otlp", "ftp://127.0.0.1"], "begins with http://"),
+        (["--to", "otel", "--otlp", "http://127.0.0.1:1"], "cannot be reached"),
+    ],
+)
+def test_an_option_that_cannot_take_effect_is_refused(
+    run: RunReader, words: list[str], reason: str
+) -> None:
+    done = CliRunner().invoke(fumehood, ["export", str(run.path), *words])
+    assert isinstance(done.exception, InputError)
+    assert reason in str(done.exception)
+
+
+def test_headers_without_a_value_are_refused() -> None:
+    with pytest.raises(InputError, match="name=value"):
+        headers_from("X-Team")
+
+
+def test_files_are_written_next_to_the_run(run: RunReader, tmp_path: Path) -> None:
+    out = tmp_path / "reports"
+    words = ["export", str(run.path), "--to", "atif", "--out", str(out), "--json"]
+    done = CliRunner().invoke(fumehood, [*words, "--episode", run.rows()[0].name.task])
+    said = json.loads(done.stdout)
+    assert said["episodes"] == 1
+    assert [Path(path).is_relative_to(out) for path in said["files"]] == [True]
