@@ -41,6 +41,7 @@ def _rules(folder: Path) -> Path:
 READERS: dict[str, Callable[[Path, Path], list[object]]] = {
     "attribute": lambda run, out: [run],
     "compare": lambda run, out: [f"{run}:{AGENTS[0]}", f"{run}:{AGENTS[1]}", "--report", out],
+    "export": lambda run, out: [run, "--to", "junit", "--out", out],
     "leaderboard": lambda run, out: [run],
     "monitor": lambda run, out: [run, "--monitor", _rules(run.parent)],
     "reliability": lambda run, out: [run],
