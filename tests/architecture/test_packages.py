@@ -30,6 +30,7 @@ LIBRARIES = {
     },
     "fumehood.cli": {"click", "rich", "structlog"},
     "fumehood.core": set(),
+    "fumehood.exports": set(),
     "fumehood.engines": {"docker", "requests", "tenacity", "urllib3"},
     "fumehood.gateway": {"httpx2", "starlette", "tenacity"},
     "fumehood.redteam": {"cryptography", "google", "grpc", "structlog"},

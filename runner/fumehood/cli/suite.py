@@ -20,7 +20,7 @@ from fumehood.benchmarks.shared.proof import Undecided, prove_not_free, prove_so
 from fumehood.benchmarks.shared.quality import QualityReport, quality_report
 from fumehood.benchmarks.shared.reading import YAML_SUFFIXES, Mistakes
 from fumehood.cli.baselines import describe, noop_of, oracle_of
-from fumehood.cli.output import PATH, print_json, print_tables, say
+from fumehood.cli.output import PATH, print_json, print_tables, print_text, say
 from fumehood.cli.progress import task_progress
 from fumehood.cli.reading import read_run
 from fumehood.cli.selection import only_selected, task_options
@@ -150,7 +150,7 @@ def calibrate(log: Path, out: Path | None, as_json: bool) -> None:
     if as_json:
         print_json({"file": None if out is None else str(out), "fits": [*map(Fit.to_json, fits)]})
     elif out is None:
-        click.echo("\n".join(lines))
+        print_text("\n".join(lines))
     else:
         say(f"{out}: written; copy its content into `time` of the scenario")
 
