@@ -1,6 +1,6 @@
 """Reads an export with the original reader of its format, and prints what it contains as JSON.
 
-Runs in a process of its own, whose libraries are those of the readers.
+Runs in a separate process, whose libraries are those of the readers.
 """
 
 from __future__ import annotations
