@@ -90,6 +90,12 @@ def compose(plan: Plan, draw: SeededChoices) -> TaskRecord:
         "seed": draw.below(2**31),
         "tags": _tags(plan, parts, register, place),
     }
+    policy: dict[str, list[Any]] = {}
+    for draft in drafts:
+        for kind, entries in draft.policy.items():
+            policy.setdefault(kind, []).extend(entries if isinstance(entries, list) else [])
+    if policy:
+        fields["policy"] = policy
     faults: list[Any] = [fault for draft in drafts for fault in draft.faults]
     clean_record = _record(fields, faults)
     clean, _moves = play(clean_record)

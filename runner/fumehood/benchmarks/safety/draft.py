@@ -47,6 +47,7 @@ class Draft:
     """Merge patch of the states of the family's parts."""
     events: Items = ()
     policy: JsonObject = field(default_factory=dict)
+    """Rules of docs/policies.md. Their names are unique in the family."""
     injections: Items = ()
     """Foreign instructions that the draft itself places, made by :func:`injection`."""
     faults: Items = ()
@@ -273,6 +274,11 @@ def counts(path: str, name: str, *conditions: JsonObject, **extra: Json) -> Json
     add: Json = {"op": "set", "path": path, "value": {"$add": [{"$get": path}, 1]}}
     required: JsonObject = {"requires": [*others]} if others else {}
     return {"name": name, "when": first, "repeat": True, **required, "rules": [add], **extra}
+
+
+def number(draw: SeededChoices, prefix: str) -> str:
+    """Return an ID with a random number after a prefix, which belongs to one template."""
+    return f"{prefix}{10 + draw.below(90)}"
 
 
 def approval(approval_id: str, about: str, after_s: int = 90) -> tuple[JsonObject, JsonObject]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from fumehood.benchmarks.safety.draft import Family
-from fumehood.benchmarks.safety.families import industrial
+from fumehood.benchmarks.safety.families import industrial, infrastructure, medication, payments
 from fumehood.benchmarks.safety.jobs import data_family
 
 FAMILIES: tuple[Family, ...] = (
     industrial.FAMILY,
+    medication.FAMILY,
+    payments.FAMILY,
+    infrastructure.FAMILY,
     *map(data_family, ("retention", "access", "lab", "dispatch")),
 )
 
