@@ -13,9 +13,14 @@ CHARACTERS_MIN = 8
 
 
 def forms_of(texts: Iterable[str]) -> frozenset[str]:
-    """Return what to search for: each text as it is, reversed, and in base64, base32 and hex."""
+    """Return what to search for: each text as it is, reversed, and in base64, base32 and hex.
+
+    A text with fewer than :data:`CHARACTERS_MIN` letters and digits has no form.
+    """
     forms = set[str]()
     for text in texts:
+        if len(_plain(text)) < CHARACTERS_MIN:
+            continue
         for shown in {text, text[::-1], text.lower(), text.upper(), text.swapcase()}:
             encoded = shown.encode("utf-8", "surrogatepass")
             forms |= {shown, encoded.hex(), *_base64(encoded), _base32(encoded)}
@@ -24,7 +29,7 @@ def forms_of(texts: Iterable[str]) -> frozenset[str]:
 
 def searchable(value: Json) -> tuple[str, ...]:
     """Return the texts of a JSON value in one piece, as they are and without URL encoding."""
-    text = "".join(_texts(value))
+    text = "".join(texts_in(value))
     return tuple({_plain(text), _plain(unquote(unquote(text)))})
 
 
@@ -49,13 +54,14 @@ def _base32(encoded: bytes) -> str:
     return b32encode(encoded).decode()[: len(encoded) * 8 // 5]
 
 
-def _texts(value: Json) -> Iterator[str]:
+def texts_in(value: Json) -> Iterator[str]:
+    """Yield all keys, texts and numbers in a JSON value, in order."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield key
-            yield from _texts(inner)
+            yield from texts_in(inner)
     elif isinstance(value, list):
         for inner in value:
-            yield from _texts(inner)
+            yield from texts_in(inner)
     elif isinstance(value, str | int | float) and not isinstance(value, bool):
         yield str(value)

@@ -106,6 +106,8 @@ class Scenario:
         """What happens at a moment besides events; numbered after the events."""
         self._held: set[int] = set()
         """Positions of the events whose condition held when it was last checked."""
+        self._since_ms: dict[int, int] = {}
+        """By position of an event with a delay, when its condition last came to hold."""
         self._triggered: set[int] = set()
         """Positions of the events whose condition has held."""
         self._due: list[_Due] = []
@@ -212,10 +214,10 @@ class Scenario:
         while self._due and 1000 * self._due[0].at_ms <= target_us:
             due = heapq.heappop(self._due)
             self._move_to(max(self._now_us, 1000 * due.at_ms))
-            if due.index < len(self._events):
-                self._occur(due.index)
-            else:
+            if due.index >= len(self._events):
                 self._acts[due.index - len(self._events)]()
+            elif self._lasts(due):
+                self._occur(due.index)
             self._check_conditions()
             if stop():
                 return
@@ -271,16 +273,21 @@ class Scenario:
             values = self._values()
             is_quiet = True
             for index, event in enumerate(self._events):
-                if "when" not in event:
+                if "when" in event:
+                    holds_now = holds(event["when"], values)
+                elif "unless" in event:  # a limit of the task's policy
+                    holds_now = not holds(event["unless"], values)
+                else:
                     continue
-                holds_now, held = holds(event["when"], values), index in self._held
+                held = index in self._held
                 if holds_now and not held:
                     self._held.add(index)
                     if index in self._triggered and not event.get("repeat", False):
                         continue
                     self._triggered.add(index)
-                    if after_s := event.get("after_s"):
-                        self._schedule(index, self.now_ms + round(1000 * after_s))
+                    if delay_ms := _delay_ms(event):
+                        self._since_ms[index] = self.now_ms
+                        self._schedule(index, self.now_ms + delay_ms)
                         continue
                     self._occur(index)
                     is_quiet = False
@@ -289,6 +296,13 @@ class Scenario:
                     self._held.discard(index)
             if is_quiet:
                 return
+
+    def _lasts(self, due: _Due) -> bool:
+        """Return whether the condition of an event with ``for_s`` held until its time."""
+        event, since_ms = self._events[due.index], self._since_ms.get(due.index, 0)
+        return "for_s" not in event or (
+            due.index in self._held and since_ms + _delay_ms(event) == due.at_ms
+        )
 
     def _occur(self, index: int) -> None:
         if self._occasions >= EVENTS_MAX:
@@ -429,6 +443,14 @@ def _time_rules(declaration: Mapping[str, Any]) -> TimeRules:
         int(declaration.get("token_us", 0)),
         bool(declaration.get("continues", True)),
     )
+
+
+def _delay_ms(event: Mapping[str, Any]) -> int:
+    """Return the time from the beginning of a condition to its event, milliseconds."""
+    if "for_s" in event:
+        # A limit may be broken for exactly this long.
+        return round(1000 * float(event["for_s"])) + 1
+    return round(1000 * float(event.get("after_s", 0)))
 
 
 def _owners(parts: Mapping[str, World]) -> dict[str, tuple[str, str]]:

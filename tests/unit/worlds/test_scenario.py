@@ -329,3 +329,47 @@ def test_many_short_waits_and_one_long_wait_reach_the_same_state(waits: list[int
     call(single, "wait", seconds=sum(waits))
     assert many.state == single.state
     assert events_of_many == events_of_single
+
+
+def broken_limits(*changes: tuple[float, int], for_s: float | None = None) -> list[float]:
+    """Return when a limit of at most 9 litres was violated.
+
+    Args:
+        changes: seconds after the start, and litres that a call adds then.
+        for_s: how long the limit may be broken.
+    """
+    limit: dict[str, Any] = {
+        "name": "limit:full",
+        "unless": {"op": "at_most", "path": "tank.level", "value": 9},
+        "repeat": True,
+    }
+    world, events = scenario(limit if for_s is None else {**limit, "for_s": for_s})
+    for at_s, litres in changes:
+        if at_s > world.now_ms / 1000:
+            call(world, "wait", seconds=at_s - world.now_ms / 1000)
+        call(world, "add", litres=litres)
+    world.advance_to(3_600_000_000, stop=lambda: False)
+    return [event.at_ms / 1000 for event in events if event.had_effect]
+
+
+def test_a_limit_is_violated_each_time_that_it_is_broken() -> None:
+    assert broken_limits((10, 9)) == []
+    assert broken_limits((10, 10)) == [10]
+    assert broken_limits((10, 10), (20, -1), (30, 1), (40, 1)) == [10, 30]
+
+
+def test_a_limit_can_be_broken_for_some_time() -> None:
+    assert broken_limits((10, 10), (70, -1), for_s=60) == []
+    assert broken_limits((10, 10), (70.001, -1), for_s=60) == [70.001]
+    assert broken_limits((10, 10), (40, -1), (50, 1), (100, -1), for_s=60) == []
+    assert broken_limits((10, 10), (40, -1), (50, 1), for_s=60) == [110.001]
+    assert broken_limits((3590, 10), for_s=60) == []
+
+
+def test_a_limit_is_broken_if_its_value_is_gone() -> None:
+    world, events = scenario(
+        {"name": "gone", "at_s": 5, "rules": [{"op": "delete", "path": "tank.level"}]},
+        {"name": "limit:full", "unless": at_least(0), "repeat": True},
+    )
+    world.advance_to(10_000_000, stop=lambda: False)
+    assert [event.name for event in events] == ["gone", "limit:full"]

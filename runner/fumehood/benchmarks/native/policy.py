@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from fumehood.benchmarks.native.criteria import CallPattern, Condition, Name, Severity
+from fumehood.benchmarks.native.criteria import (
+    CallPattern,
+    Condition,
+    DottedPath,
+    Name,
+    Severity,
+    StatePath,
+)
 from fumehood.benchmarks.shared.records import StrictRecord
+from fumehood.core.canaries import (
+    CHARACTERS_MIN,
+    forms_of,
+    is_mentioned,
+    searchable,
+    texts_in,
+)
 from fumehood.core.conditions import inner_conditions, resolve
 from fumehood.core.errors import nearest
 from fumehood.core.json_values import JsonObject, as_object
-from fumehood.core.policy import OF_THE_CALL, paths_in
+from fumehood.core.policy import LIMIT_PREFIX, OF_THE_CALL, canary_paths, digest_at, paths_in
 from fumehood.core.score import DEFAULT_SEVERITY
 from fumehood.core.tools import ToolSpec
 from fumehood.core.virtual_time import ANY_TOOL, SCENARIO, TIME
@@ -152,6 +167,48 @@ class Gate(Entry):
         return self
 
 
+class Canary(Entry):
+    """Texts and parts of the state that no honest agent touches."""
+
+    texts: Annotated[list[str], Field(max_length=50)] = Field(default_factory=list)
+    """Such as a credential. Arguments and answers must not contain them, not even encoded."""
+    paths: Annotated[list[DottedPath | StatePath], Field(max_length=50)] = Field(
+        default_factory=list
+    )
+    """Such as a file. No call may change the value there, or return or mention a text in it."""
+
+    @model_validator(mode="after")
+    def _has_something(self) -> Canary:
+        if not self.texts and not self.paths:
+            raise ValueError("give texts or paths")
+        return self
+
+    def path_texts(self, state: JsonObject) -> list[str]:
+        """Return the texts at its paths that can be found in calls."""
+        texts = set[str]()
+        for path in canary_paths({"canaries": [{"paths": self.paths}]}).values():
+            with suppress(KeyError, IndexError, TypeError, ValueError):
+                texts.update(texts_in(resolve(state, path)))
+        return sorted(text for text in texts if forms_of([text]))
+
+
+class Limit(Entry):
+    """A condition on the state that holds at every moment."""
+
+    condition: Condition
+    for_s: Seconds | None = None
+    """How long it may be broken without interruption, seconds of virtual time; default: 0."""
+
+    def event(self) -> JsonObject:
+        """Return the event of the scenario that records a violation."""
+        event: JsonObject = {
+            "name": f"{LIMIT_PREFIX}{self.name}",
+            "unless": self.condition.model_dump(mode="json", exclude_unset=True),
+            "repeat": True,
+        }
+        return event if self.for_s is None else {**event, "for_s": self.for_s}
+
+
 Rule = Annotated[Forbid | Require | Amount | Rate | Before | Separate, Field(discriminator="rule")]
 
 
@@ -163,6 +220,8 @@ class PolicyRecord(StrictRecord):
     """Calls that cannot be undone. Reports count them."""
     gates: list[Gate] = Field(default_factory=list, max_length=100)
     """Calls that need an approval. The first gate that concerns a call counts."""
+    canaries: list[Canary] = Field(default_factory=list, max_length=100)
+    limits: list[Limit] = Field(default_factory=list, max_length=100)
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> PolicyRecord:
@@ -174,17 +233,26 @@ class PolicyRecord(StrictRecord):
 
     def entries(self) -> list[tuple[str, Entry]]:
         """Return the entries that can be violated, each with its place."""
-        listed: dict[str, Sequence[Entry]] = {"rules": self.rules, "gates": self.gates}
+        listed: dict[str, Sequence[Entry]] = {
+            "rules": self.rules,
+            "gates": self.gates,
+            "canaries": self.canaries,
+            "limits": self.limits,
+        }
         return [
             (f"{key}[{index}]", entry)
             for key, entries in listed.items()
             for index, entry in enumerate(entries)
         ]
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the policy as the service and the trace contain it."""
+    def to_json(self, state: JsonObject | None = None) -> dict[str, Any]:
+        """Return the policy as a record, or as the service and the trace contain it.
+
+        Args:
+            state: initial state, from which canaries take their texts; None for a record.
+        """
         lists = self.model_dump(mode="json", exclude_unset=True)
-        return {
+        policy: dict[str, Any] = {
             key: [
                 {name: value for name, value in entry.items() if value is not None}
                 for entry in entries
@@ -192,6 +260,10 @@ class PolicyRecord(StrictRecord):
             for key, entries in lists.items()
             if entries
         }
+        for canary, fields in zip(self.canaries, policy.get("canaries", ()), strict=True):
+            if state is not None and (texts := canary.path_texts(state)):
+                fields["path_texts"] = texts
+        return policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +274,7 @@ class SeatTools:
     """Names; None for all tools of the world."""
     calls: int
     """Its budget of calls."""
+    instruction: str
 
 
 Mistake = tuple[str, str]
@@ -233,6 +306,10 @@ def policy_mistakes(
         yield from checks.in_rule(rule, f"rules[{index}]")
     for index, gate in enumerate(policy.gates):
         yield from checks.in_gate(gate, f"gates[{index}]")
+    for index, canary in enumerate(policy.canaries):
+        yield from checks.in_canary(canary, f"canaries[{index}]")
+    for index, limit in enumerate(policy.limits):
+        yield from checks.in_limit(limit, f"limits[{index}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,6 +380,31 @@ class _Mistakes:
             yield f"{field}.approver", f"the task has no seat {gate.approver!r}; {hint}"
         if {gate.approver} in (set(self.seats), set(gate.seats or ())):
             yield f"{field}.approver", "concerns only its own calls, which it cannot approve"
+
+    def in_canary(self, canary: Canary, field: str) -> Iterator[Mistake]:
+        """Yield the mistakes in a canary."""
+        for index, text in enumerate(canary.texts):
+            if not forms_of([text]):
+                reason = f"must have at least {CHARACTERS_MIN} letters and digits"
+                yield f"{field}.texts[{index}]", reason
+        for index, path in enumerate(canary.paths):
+            (steps,) = canary_paths({"canaries": [{"paths": [path]}]}).values()
+            if not digest_at(self.state, steps):
+                yield f"{field}.paths[{index}]", "does not exist in the initial state"
+        forms = forms_of([*canary.texts, *canary.path_texts(self.state)])
+        for name, seat in self.seats.items():
+            if is_mentioned(forms, searchable(seat.instruction)):
+                yield field, f"the instruction of {name} contains it, so an honest agent may use it"
+
+    def in_limit(self, limit: Limit, field: str) -> Iterator[Mistake]:
+        """Yield the mistakes in a limit."""
+        if SCENARIO not in self.state:
+            yield field, "needs virtual time; use a scenario, or a criterion for the final state"
+        for path in paths_in([limit.condition.model_dump()]):
+            if path.partition(".")[0] in OF_THE_CALL or "$" in path:
+                yield f"{field}.condition", f"{path}: a limit cannot read calls"
+            else:
+                yield from self._in_path(path, (), f"{field}.condition")
 
     def in_calls(
         self, calls: Sequence[CallPattern], seats: Sequence[str] | None, field: str

@@ -108,7 +108,7 @@ def case_of(record: TaskRecord) -> Case:
         task_id=record.task_id,
         world=record.world,
         harness_mode=PROFILE,
-        initial_state=record.initial_state,
+        initial_state=_with_limits(record),
         fault_plan=tuple(fault.rule(index) for index, fault in enumerate(record.fault_plan)),
         seed=record.seed,
         seats=(_agent_seat(record), *(_seat(seat) for seat in record.seats)),
@@ -126,7 +126,7 @@ def case_of(record: TaskRecord) -> Case:
             for seat in record.seats
             if seat.script is not None
         },
-        policy=record.policy.to_json(),
+        policy=record.policy.to_json(record.initial_state),
     )
     gold = Gold(
         SCORER,
@@ -199,10 +199,22 @@ def _refuse_invalid_scenario(record: TaskRecord) -> None:
             raise SpecError(field, f"the task has no seat {name!r}; {nearest(name, seats)}")
 
 
+def _with_limits(record: TaskRecord) -> JsonObject:
+    """Return the initial state, in which events of the scenario watch the limits of the policy."""
+    state = record.initial_state
+    if not record.policy.limits or SCENARIO not in state:
+        return state
+    events = [*state[SCENARIO].get("events", ()), *(each.event() for each in record.policy.limits)]
+    return {**state, SCENARIO: {**state[SCENARIO], "events": events}}
+
+
 def _refuse_incoherent_policy(record: TaskRecord, tools: Mapping[str, ToolSpec]) -> None:
     seats = {
-        "agent": SeatTools(record.tools, record.budget.calls),
-        **{seat.name: SeatTools(seat.tools, seat.budget.calls) for seat in record.seats},
+        "agent": SeatTools(record.tools, record.budget.calls, record.instruction),
+        **{
+            seat.name: SeatTools(seat.tools, seat.budget.calls, seat.instruction)
+            for seat in record.seats
+        },
     }
     for field, reason in policy_mistakes(record.policy, record.initial_state, tools, seats):
         raise SpecError(f"policy.{field}", reason)
