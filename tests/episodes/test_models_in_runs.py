@@ -42,7 +42,9 @@ class Runs:
         self.folder = folder
         self._address = address
 
-    def run(self, name: str, *words: str, key: str = KEY, **models: Any) -> Any:
+    def run(
+        self, name: str, *words: str, key: str = KEY, suite: Path | None = None, **models: Any
+    ) -> Any:
         prices = self.folder / "prices.yaml"
         prices.write_text(
             yaml.safe_dump({"m-*": {"input_usd_per_mtok": 1, "output_usd_per_mtok": 2}})
@@ -59,7 +61,7 @@ class Runs:
             "-m",
             "fumehood",
             "run",
-            str(tasks),
+            str(suite or tasks),
             "--config",
             str(path),
             "--json",
@@ -118,6 +120,22 @@ def test_a_recorded_run_replays_byte_for_byte_without_a_provider(runs: Runs) -> 
     )
     assert again["trace_digest"] == runs.first["trace_digest"]
     assert len(runs.events("again", "model_call")) == asked
+
+
+def test_the_tokens_of_replayed_requests_take_the_same_virtual_time(runs: Runs) -> None:
+    text = (ROOT / "examples" / "water_works.yaml").read_text(encoding="utf-8")
+    suite = runs.folder / "night.yaml"
+    suite.write_text(text.replace("    latency:", "    token_us: 1000000\n    latency:"), "utf-8")
+    words = ("-a", "react", "--engine", "process")
+    recorded = runs.run("timed", *words, suite=suite, mode="record")
+    cassette = str(runs.folder / "timed" / "cassette")
+    again = runs.run("timed_again", *words, suite=suite, mode="replay", cassette=cassette)
+    assert again["trace_digest"] == recorded["trace_digest"]
+    tokens = [event["spent"]["model_tokens"] for event in runs.events("timed", "model_call")]
+    times_ms = [event["at_ms"] for event in runs.events("timed", "call")]
+    assert times_ms[0] == 1000 * tokens[0] + 500
+    report = fumehood_json("replay", str(runs.folder / "timed"), "--json")
+    assert (report["replayed"], report["differences"]) == (1, [])
 
 
 def test_a_missing_recording_is_a_failure_of_the_agent_and_is_reported(runs: Runs) -> None:

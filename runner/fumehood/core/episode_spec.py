@@ -84,6 +84,10 @@ class SeatSpec:
         return parts
 
 
+TokensBeforeCall = tuple[str, int, int]
+"""A seat, the number of its next call, and the tokens of its model requests before this call."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpisodeSpec:
     """One attempt at one task: world, faults, seed and seats."""
@@ -107,6 +111,8 @@ class EpisodeSpec:
     """Names of the monitors of the steps, in the order in which they are asked."""
     recorded_decisions: tuple[JsonObject, ...] | None = None
     """In a replay: the events of the monitors, which are not asked; None asks them."""
+    recorded_tokens: tuple[TokensBeforeCall, ...] = ()
+    """In a replay: the tokens of the models, which are not asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -64,7 +64,8 @@ class Native:
             turns = TurnQueue(
                 seat_spec.instruction, seat_spec.further_turns, _withheld(toolset, seat_spec)
             )
-            take_time = TakeTime(timed, random_source) if timed else None
+            tokens = [entry[1:] for entry in spec.recorded_tokens if entry[0] == seat_spec.name]
+            take_time = TakeTime(timed, random_source, tokens) if timed else None
             layers: list[Layer] = [
                 TraceCalls(seat_spec.name, world, ledger, recorded, clock, numbers, observer),
                 ChargeBudget(ledger, timed.time_rules.price_microusd if timed else None),

@@ -1,22 +1,25 @@
 """Replays a recorded episode: makes its calls again through a service, without the agent.
 
 Messages that the service refused are ignored on both sides: they changed nothing, and their text
-was not recorded. Requests to models are ignored too, and so are the end of a model budget and what
-monitors decided about requests. Monitors are not asked: their recorded decisions apply. Arguments
-are sent as the trace has them, with their keys in order.
+was not recorded. Requests to models are ignored too, but their tokens take the same virtual time.
+The end of a model budget and what monitors decided about requests are also ignored. Monitors are
+not asked: their recorded decisions apply. Arguments are sent as the trace has them, with their keys
+in order.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from fumehood.core.episode_spec import DataMode, EpisodeSpec
+from fumehood.core.episode_spec import DataMode, EpisodeSpec, TokensBeforeCall
 from fumehood.core.errors import InfraError
+from fumehood.core.ledger import BudgetKind
 from fumehood.core.outcome import InfraKind
 from fumehood.core.trace import BrokenTrace, Record, verify_chain
 from fumehood.orchestrator.episode_runner import SessionPlan, attempt_episode
@@ -83,6 +86,7 @@ def replay_episode(
     if spec.monitors:
         decisions = tuple(dict(event) for event in expected if event.get("kind") == "monitor")
         spec = replace(spec, recorded_decisions=decisions)
+    spec = replace(spec, recorded_tokens=tuple(_tokens_before_calls(expected)))
     attempt = attempt_episode(spec, SessionPlan(workers), pool)
     if attempt.infra is not None:
         if attempt.infra.kind is not InfraKind.TASK:
@@ -96,6 +100,17 @@ def replay_episode(
     if divergence is None and digest not in (None, recorded_digest):
         return _diverged("the recorded trace is another than its row names")
     return Replayed(divergence, divergence is None and new_digest == recorded_digest)
+
+
+def _tokens_before_calls(events: Iterable[Event]) -> Iterator[TokensBeforeCall]:
+    """Yield the tokens before each call, whose time passes in a world with virtual time."""
+    tokens: dict[str, int] = defaultdict(int)
+    for event in events:
+        match event:
+            case {"kind": "model_call", "seat": str(seat), "spent": dict(spent)}:
+                tokens[seat] += spent.get(BudgetKind.MODEL_TOKENS.value, 0)
+            case {"kind": "call", "seat": str(seat), "number": int(number)} if tokens[seat]:
+                yield seat, number, tokens.pop(seat)
 
 
 def _diverged(difference: str) -> Replayed:

@@ -6,12 +6,18 @@ Every ``x_from_pb`` returns what ``x_to_pb`` received.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from fumehood.core.conversation import ConversationSpec, Turn
 from fumehood.core.episode import Reply
-from fumehood.core.episode_spec import DataSource, EpisodeSpec, SeatSpec, data_source_from_json
+from fumehood.core.episode_spec import (
+    DataSource,
+    EpisodeSpec,
+    SeatSpec,
+    TokensBeforeCall,
+    data_source_from_json,
+)
 from fumehood.core.errors import SpecError
 from fumehood.core.fault_plan import FaultRule
 from fumehood.core.json_values import Json, JsonObject, ordered_json
@@ -126,6 +132,11 @@ def spec_to_pb(spec: EpisodeSpec) -> episode_pb2.EpisodeSpec:
         recorded_decisions_json=(
             "" if spec.recorded_decisions is None else ordered_json(spec.recorded_decisions)
         ),
+        recorded_tokens_json=(
+            ordered_json([[*entry] for entry in spec.recorded_tokens])
+            if spec.recorded_tokens
+            else ""
+        ),
     )
 
 
@@ -151,6 +162,7 @@ def spec_from_pb(spec: episode_pb2.EpisodeSpec) -> EpisodeSpec:
         policy=_policy_from_json(spec.policy_json),
         monitors=tuple(spec.monitors),
         recorded_decisions=_recorded_decisions(spec.recorded_decisions_json),
+        recorded_tokens=tuple(_recorded_tokens(spec.recorded_tokens_json)),
     )
 
 
@@ -161,6 +173,16 @@ def _recorded_decisions(text: str) -> tuple[JsonObject, ...] | None:
     if not isinstance(events, list):
         raise SpecError("recorded_decisions", "must be a JSON list")
     return tuple(event for event in events if isinstance(event, dict))
+
+
+def _recorded_tokens(text: str) -> Iterator[TokensBeforeCall]:
+    entries = _loads("recorded_tokens", text) if text else []
+    for entry in entries if isinstance(entries, list) else [entries]:
+        match entry:
+            case [str(seat), int(number), int(tokens)]:
+                yield seat, number, tokens
+            case _:
+                raise SpecError("recorded_tokens", "must be lists of seat, number and tokens")
 
 
 def wire_text(field: str, text: str) -> str:

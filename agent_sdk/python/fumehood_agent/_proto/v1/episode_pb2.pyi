@@ -36,6 +36,7 @@ class EpisodeSpec(_message.Message):
     POLICY_JSON_FIELD_NUMBER: _builtins.int
     MONITORS_FIELD_NUMBER: _builtins.int
     RECORDED_DECISIONS_JSON_FIELD_NUMBER: _builtins.int
+    RECORDED_TOKENS_JSON_FIELD_NUMBER: _builtins.int
     episode_id: _builtins.str
     """Unique among the open episodes of a service. Never sent to an agent."""
     world: _builtins.str
@@ -56,6 +57,10 @@ class EpisodeSpec(_message.Message):
     """Rules, gates, canaries and limits, one JSON object. Empty if there are none."""
     recorded_decisions_json: _builtins.str
     """In a replay: the events of the monitors, a JSON list. Empty asks the monitors."""
+    recorded_tokens_json: _builtins.str
+    """In a replay: the tokens of model requests, which are not sent, a JSON list of [seat, number of
+    the next call of this seat, tokens]. Empty without any.
+    """
     @_builtins.property
     def seats(self) -> _containers.RepeatedCompositeFieldContainer[Global___SeatSpec]:
         """At least one. Seat names are unique."""
@@ -83,10 +88,11 @@ class EpisodeSpec(_message.Message):
         policy_json: _builtins.str = ...,
         monitors: _abc.Iterable[_builtins.str] | None = ...,
         recorded_decisions_json: _builtins.str = ...,
+        recorded_tokens_json: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["conversation", b"conversation"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["conversation", b"conversation", "data_source_json", b"data_source_json", "episode_id", b"episode_id", "fault_plan_json", b"fault_plan_json", "harness_mode", b"harness_mode", "initial_state_json", b"initial_state_json", "monitors", b"monitors", "policy_json", b"policy_json", "recorded_decisions_json", b"recorded_decisions_json", "seats", b"seats", "seed", b"seed", "world", b"world"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["conversation", b"conversation", "data_source_json", b"data_source_json", "episode_id", b"episode_id", "fault_plan_json", b"fault_plan_json", "harness_mode", b"harness_mode", "initial_state_json", b"initial_state_json", "monitors", b"monitors", "policy_json", b"policy_json", "recorded_decisions_json", b"recorded_decisions_json", "recorded_tokens_json", b"recorded_tokens_json", "seats", b"seats", "seed", b"seed", "world", b"world"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
