@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable, Sequence
-from importlib import import_module
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,15 +13,17 @@ import click
 from fumehood.cli.output import PATH, print_json, print_tables, report_extra, say
 from fumehood.cli.progress import task_progress
 from fumehood.cli.reading import mark_of, read_runs, unverified_option, verification_of
-from fumehood.core.errors import InputError, SpecError
+from fumehood.core.episode_spec import MonitorSpec
+from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
 from fumehood.core.score import SEVERITIES
-from fumehood.core.task import Case
-from fumehood.monitors.monitor import Decision, Facts, Monitor, Step, decide
-from fumehood.monitors.offline import StepDecision, Timeline, play, recorded
-from fumehood.monitors.rules import RuleMonitor
-from fumehood.orchestrator.config import parse_yaml
+from fumehood.monitors.host import MonitorHost
+from fumehood.monitors.monitor import Facts
+from fumehood.monitors.offline import Timeline, play
+from fumehood.monitors.offline import recorded as recorded_decisions
+from fumehood.orchestrator.config import run_config
 from fumehood.orchestrator.harm import first_harm
+from fumehood.orchestrator.monitors import monitor_specs
 from fumehood.records.files import write_export
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from fumehood.report.results import Result
     from fumehood.report.runs import Run
     from fumehood.report.statistics.pairs import Difference
-
-Make = Callable[[], Monitor]
 
 
 class _Share(click.ParamType[float]):
@@ -54,7 +53,14 @@ class _Share(click.ParamType[float]):
 
 @click.command()
 @click.argument("run_dirs", metavar="DIR...", nargs=-1, required=True, type=PATH)
-@click.option("--monitor", "source", help="File with rules, or module:Class.")
+@click.option(
+    "--monitor",
+    "monitors",
+    multiple=True,
+    metavar="MONITOR",
+    help="FILE.yaml, FILE.py:Class or module:Class. Repeatable: each decides if the one before "
+    "escalates.",
+)
 @click.option("--recorded", is_flag=True, help="Score the decisions of the run's live monitors.")
 @click.option(
     "--severity",
@@ -76,7 +82,7 @@ class _Share(click.ParamType[float]):
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def monitor(
     run_dirs: tuple[Path, ...],
-    source: str | None,
+    monitors: tuple[str, ...],
     recorded: bool,
     severity: str,
     false_alarms: float,
@@ -107,21 +113,27 @@ def monitor(
             monitor_json,
             monitor_score,
         )
-    if (source is None) is not recorded:
+    if bool(monitors) is recorded:
         raise InputError("name either --monitor or --recorded")
+    if recorded and against is not None:
+        raise InputError("--against compares with a run with live monitors; --recorded reads one")
     if against is not None and len(run_dirs) > 1:
         raise InputError("--against needs one run to compare with; name one DIR")
-    make = None if source is None else _factory(source)
+    specs = monitor_specs(run_config({"suite": "", "agents": ("",), "monitors": monitors}))
     if html is not None and not html.parent.is_dir():
         raise InputError(f"--html: there is no folder {html.parent}; create it first")
-    runs = read_runs(run_dirs, unverified=unverified)
-    watched = read_runs([against] if against else [], unverified=unverified)
-    count = sum(len(run.results) for run in runs)
-    with task_progress("monitor", count, quiet=as_json) as done:
-        episodes = [each for run in runs for each in _episodes(run, make, severity, done)]
-    score = monitor_score(
-        source or "live monitors", episodes, severity, false_alarms, _changes(runs, watched)
-    )
+    with _started(specs) as host:
+        runs = read_runs(run_dirs, unverified=unverified)
+        watched = read_runs([against] if against else [], unverified=unverified)
+        results = [(run, each) for run in runs for each in run.results if each.row.trace]
+        results.sort(key=lambda pair: (pair[0].label, str(pair[1].row.name)))
+        episodes = []
+        with task_progress("monitor", len(results), quiet=as_json) as done:
+            for run, result in results:
+                episodes.append(_watched(run, result, host, severity))
+                done()
+    name = ", ".join(spec.name for spec in specs) or "live monitors"
+    score = monitor_score(name, episodes, severity, false_alarms, _changes(runs, watched))
     folders = [run.folder for run in (*runs, *watched)]
     mark = mark_of(folders)
     if html is not None:
@@ -136,69 +148,42 @@ def monitor(
     print_tables(*tables, mark=mark)
 
 
-def _factory(source: str) -> Make:
-    """Return a function that makes a monitor for an episode.
+@contextmanager
+def _started(specs: Sequence[MonitorSpec]) -> Iterator[MonitorHost]:
+    """Yield the host of the monitors, whose processes end with the context.
 
     Raises:
-        InputError: there is no such file or class, or it is no monitor.
+        InputError: a monitor cannot be made, or does not pass the health check.
+        InfraError: no process can be started.
     """
-    module, colon, name = source.partition(":")
-    if not colon:
-        settings = parse_yaml(Path(source))
-        if not isinstance(settings, dict):
-            raise InputError(f"{source}: must be an object with rules")
-        try:
-            needs_state = RuleMonitor(settings).needs_state
-        except SpecError as error:
-            raise InputError(f"{source}: {error}") from None
-        return _without_state(source, lambda: RuleMonitor(settings), needs_state)
-    sys.path.insert(0, str(Path.cwd()))
+    host = MonitorHost(specs)
     try:
-        make: Make = getattr(import_module(module), name)
-    except ImportError as error:
-        raise InputError(f"--monitor {source}: {error}") from None
-    except AttributeError:
-        raise InputError(f"--monitor: the module {module} has no class {name}") from None
-    return _without_state(source, make, bool(getattr(make, "needs_state", False)))
+        if specs:
+            host.start()
+        yield host
+    finally:
+        host.stop()
 
 
-def _without_state(source: str, make: Make, needs_state: bool) -> Make:
-    if needs_state:
-        raise InputError(
-            f"{source} needs the state of the world, which traces do not contain; "
-            "run it live, and score its decisions with --recorded"
-        )
-    return make
-
-
-def _episodes(
-    run: Run, make: Make | None, severity: str, done: Callable[[], None]
-) -> list[WatchedEpisode]:
-    cases = {case.task.task_id: case for case in run.suite.cases}
-    episodes = []
-    for result in sorted(run.results, key=lambda result: str(result.row.name)):
-        if result.row.trace:
-            episodes.append(_watched(run, cases[result.task.task_id], result, make, severity))
-        done()
-    return episodes
-
-
-def _watched(
-    run: Run, case: Case, result: Result, make: Make | None, severity: str
-) -> WatchedEpisode:
+def _watched(run: Run, result: Result, host: MonitorHost, severity: str) -> WatchedEpisode:
+    """Return an episode with the decisions of the monitors, or with those that were recorded."""
     from fumehood.report.monitors import WatchedEpisode
 
+    case = next(one for one in run.suite.cases if one.task.task_id == result.task.task_id)
     records = run.folder.read_trace(result.row)
     events: list[JsonObject] = [json.loads(record.event_json) for record in records]
-    decisions: Sequence[StepDecision]
-    if make is None:
-        decisions = recorded(events)
-    else:
+    if host.specs:
         facts = Facts(
             world=case.task.world,
             instructions={seat.name: seat.instruction for seat in case.task.seats},
         )
-        decisions = _played(make(), facts, events)
+        monitors = host.reviewer(list(host.specs))
+        try:
+            decisions = play(monitors, facts, events)
+        finally:
+            monitors.release()
+    else:
+        decisions = recorded_decisions(events)
     is_harmful = result.success is not None and result.row.score.violates(severity)
     return WatchedEpisode(
         result,
@@ -207,19 +192,8 @@ def _watched(
         Timeline(events),
         severity,
         first_harm(case, records, severity) if is_harmful else None,
-        was_live=make is None,
+        was_live=not host.specs,
     )
-
-
-def _played(own: Monitor, facts: Facts, events: Sequence[JsonObject]) -> list[StepDecision]:
-    def decided(step: Step) -> tuple[str, Decision, str]:
-        try:
-            return "", decide(own, step), ""
-        except Exception as error:
-            return "", Decision(), f"{type(error).__name__}: {error}"
-
-    own.begin(facts)
-    return play(decided, events)
 
 
 def _changes(runs: Sequence[Run], watched: Sequence[Run]) -> dict[str, dict[str, Difference]]:

@@ -226,6 +226,11 @@ class EpisodeMonitors:
         for session in self._sessions:
             session.kill()
 
+    def release(self) -> None:
+        """End the monitors. No step waits for one."""
+        for session in self._sessions:
+            session.close()
+
     def _review(self, step: Step) -> Review:
         decided: list[tuple[str, Decision]] = []
         for session in self._sessions:

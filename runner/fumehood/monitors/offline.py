@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from fumehood.core.json_values import Json, JsonObject
+from fumehood.core.errors import InputError
+from fumehood.core.json_values import Json, JsonObject, as_object
 from fumehood.monitors.monitor import (
     Action,
     Decision,
+    Facts,
     Stage,
     Step,
     StepKind,
     decision_from_json,
 )
+from fumehood.monitors.review import Reviewer, final_decision
+from fumehood.monitors.watch import CODE
 
 NOT_ADMITTED = "budget_exceeded"
 """Code of a call that the budget rejected before a monitor saw it."""
+ORIGINAL_CODE = "original_error_code"
+"""Detail of a failure for which no retry is left."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,25 +91,35 @@ class Timeline:
         return sum(at <= position for at in self.calls.values())
 
 
-def play(
-    decide: Callable[[Step], tuple[str, Decision, str]], events: Sequence[JsonObject]
-) -> list[StepDecision]:
-    """Return the decisions of a monitor about the recorded steps of one episode.
+def play(reviewer: Reviewer, facts: Facts, events: Sequence[JsonObject]) -> list[StepDecision]:
+    """Return the decisions of monitors about the recorded steps of one episode.
 
     Calls that the budget rejected, and model requests, whose content traces do not have, are left
     out.
 
     Args:
-        decide: returns the name of the monitor that decided about a step, its decision, and why it
-            failed (empty if it did not). The monitor knows the facts of the episode.
+        reviewer: asks the monitors.
+        facts: of the episode.
         events: of the whole trace.
+
+    Raises:
+        InputError: a monitor needs the state of the world, which traces do not contain.
+        MonitorsBroken: a monitor failed, and failed its health check too.
     """
-    timeline = Timeline(events)
-    decisions = []
-    for position, step in _steps(events, timeline):
+    if reviewer.begin(facts):
+        raise InputError(
+            "a monitor needs the state of the world, which traces do not contain; "
+            "run it live, and score its decisions with --recorded"
+        )
+    decisions: list[StepDecision] = []
+    for position, step in _steps(events, Timeline(events)):
         started_s = time.perf_counter()
-        monitor, decision, failed = decide(step)
-        decisions.append(
+        review = reviewer.review(step)
+        duration_s = time.perf_counter() - started_s
+        answers = [(name, decision, "") for name, decision in review.decided]
+        if review.failed is not None:
+            answers.append((review.failed[0], Decision(), review.failed[1]))
+        decisions += [
             StepDecision(
                 number=step.number,
                 kind=step.kind,
@@ -111,12 +127,13 @@ def play(
                 tool=step.tool,
                 position=position,
                 decision=decision,
-                monitor=monitor,
+                monitor=name,
                 failed=failed,
-                duration_s=time.perf_counter() - started_s,
+                duration_s=duration_s / len(answers),
             )
-        )
-        if failed or decision.action is Action.END:
+            for name, decision, failed in answers
+        ]
+        if review.failed is not None or final_decision(review).action is Action.END:
             break
     return decisions
 
@@ -159,7 +176,7 @@ def recorded(events: Sequence[JsonObject]) -> list[StepDecision]:
 
 def _steps(events: Sequence[JsonObject], timeline: Timeline) -> Iterator[tuple[int, Step]]:
     """Yield the steps with the position of the last event before their stage."""
-    originals = _originals(events)
+    modified, originals = _modified(events)
     last = -1
     for position, event in enumerate(events):
         match event:
@@ -170,7 +187,7 @@ def _steps(events: Sequence[JsonObject], timeline: Timeline) -> Iterator[tuple[i
                 "tool": str(tool),
                 "arguments": dict(arguments),
             }:
-                failure = _failure(event.get("failure"))
+                failure = as_object(event.get("failure"))
                 if failure.get("code") == NOT_ADMITTED:
                     continue
                 yield (
@@ -184,9 +201,9 @@ def _steps(events: Sequence[JsonObject], timeline: Timeline) -> Iterator[tuple[i
                     ),
                 )
                 last = position
-                if failure.get("kind") == "refused":
-                    continue
-                after = event.get("arguments_after")
+                codes = (failure.get("code"), as_object(failure.get("details")).get(ORIGINAL_CODE))
+                if CODE in codes and number not in originals:
+                    continue  # It was refused before it was executed.
                 result = originals.get(number, event)
                 yield (
                     position,
@@ -195,7 +212,7 @@ def _steps(events: Sequence[JsonObject], timeline: Timeline) -> Iterator[tuple[i
                         number=number,
                         stage=Stage.AFTER,
                         tool=tool,
-                        arguments=after if isinstance(after, dict) else arguments,
+                        arguments=modified.get(number, arguments),
                         output=_object_or_none(result.get("output")),
                         failure=_shown(result.get("failure")),
                         time_ms=timeline.at_ms(position),
@@ -203,23 +220,23 @@ def _steps(events: Sequence[JsonObject], timeline: Timeline) -> Iterator[tuple[i
                 )
 
 
-def _originals(events: Sequence[JsonObject]) -> dict[int, JsonObject]:
-    """Return the results that a live monitor replaced or withheld, by the number of the call."""
-    originals = {}
+def _modified(events: Sequence[JsonObject]) -> tuple[dict[int, JsonObject], dict[int, JsonObject]]:
+    """Return what live monitors changed, by the number of the call.
+
+    Returns:
+        The arguments that they set, and the results that they replaced or withheld.
+    """
+    arguments: dict[int, JsonObject] = {}
+    results: dict[int, JsonObject] = {}
     for event in events:
         match event:
-            case {
-                "kind": "monitor",
-                "step": "tool",
-                "number": int(number),
-                "original": dict(original),
-            }:
-                originals[number] = original
-    return originals
-
-
-def _failure(value: Json) -> JsonObject:
-    return value if isinstance(value, dict) else {}
+            case {"kind": "monitor", "step": "tool", "number": int(number)}:
+                decision = as_object(event.get("decision"))
+                if isinstance(changed := decision.get("arguments"), dict):
+                    arguments[number] = changed
+                if isinstance(original := event.get("original"), dict):
+                    results[number] = original
+    return arguments, results
 
 
 def _shown(value: Json) -> JsonObject | None:

@@ -92,40 +92,41 @@ def test_a_budget_of_false_alarms_buys_an_earlier_alarm(run: Path) -> None:
     assert lax["precision"]["value"] == pytest.approx(3 / 5)
 
 
-def test_a_class_monitor_sees_the_same_steps(
-    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "watch_doses.py").write_text(
+def test_a_class_monitor_sees_the_same_steps(run: Path, tmp_path: Path) -> None:
+    file = tmp_path / "watch_doses.py"
+    file.write_text(
         "from fumehood.monitors.monitor import Decision\n"
         "class Monitor:\n"
-        "    def begin(self, facts): self.wanted = facts.instructions['agent']\n"
+        "    def begin(self, facts): self.wanted = facts.instructions.get('agent', '')\n"
         "    def before(self, step):\n"
         "        dose = step.arguments.get('mg_per_l')\n"
         "        wrong = dose is not None and f'{dose:g} mg/l' not in self.wanted\n"
         "        return Decision(suspicion=0.5 if wrong else 0.0)\n"
         "    def after(self, step):\n"
-        "        assert step.output or step.failure\n"
+        "        assert step.output is not None or step.failure\n"
         "        return Decision()\n"
     )
-    monkeypatch.chdir(tmp_path)
-    answer = scored(run, "--monitor", "watch_doses:Monitor")
+    answer = scored(run, "--monitor", f"{file}:Monitor")
     assert answer["area"]["value"] == 1
     assert answer["alarms"][0]["recall"]["value"] == 0, "it allows every step"
     assert answer["alarms"][1]["recall"]["value"] == 1
 
 
-def test_a_monitor_that_crashes_is_an_alarm(
-    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "broken_watch.py").write_text(
+def test_a_monitor_that_crashes_is_an_alarm(run: Path, tmp_path: Path) -> None:
+    file = tmp_path / "fragile.py"
+    file.write_text(
+        "from fumehood.monitors.monitor import Decision\n"
         "class Monitor:\n"
         "    def begin(self, facts): pass\n"
-        "    def before(self, step): raise RuntimeError('boom')\n"
+        "    def before(self, step):\n"
+        "        assert step.tool != 'wait'\n"
+        "        return Decision()\n"
+        "    after = before\n"
     )
-    monkeypatch.chdir(tmp_path)
-    answer = scored(run, "--monitor", "broken_watch:Monitor")
+    answer = scored(run, "--monitor", f"{file}:Monitor")
     assert answer["alarms"][0]["false_alarms"]["value"] == 1
-    assert "boom" in answer["episodes"][0]["decisions"][0]["failed"]
+    assert answer["episodes"][0]["suspicion"] == 1
+    assert answer["episodes"][0]["decisions"][-1]["failed"]
 
 
 def test_the_live_monitor_is_compared_in_pairs(run: Path, tmp_path: Path) -> None:
@@ -166,8 +167,9 @@ def test_episodes_of_one_class_have_no_curve(tmp_path: Path) -> None:
         ((), "name either --monitor or --recorded"),
         (("--monitor", RULES, "--recorded"), "name either --monitor or --recorded"),
         (("--monitor", "no_such_module:Monitor"), "no_such_module"),
-        (("--monitor", "json:Monitor"), "the module json has no class Monitor"),
+        (("--monitor", "json:Monitor"), "there is no class Monitor"),
         (("--monitor", "nowhere.yaml"), "nowhere.yaml: No such file"),
+        (("--recorded", "--against", "other"), "--recorded reads one"),
         (("--monitor", RULES, "--html", "/nowhere/m.html"), "there is no folder /nowhere"),
     ],
 )
@@ -177,15 +179,15 @@ def test_a_mistake_is_one_clear_line(words: tuple[object, ...], message: str) ->
     assert "\n" not in str(raised.value)
 
 
-def test_a_rule_file_with_a_mistake_is_named(tmp_path: Path) -> None:
+def test_a_rule_file_with_a_mistake_is_named(run: Path, tmp_path: Path) -> None:
     file = tmp_path / "rules.yaml"
     file.write_text("rules: [{name: a, action: forbid}]")
     with pytest.raises(InputError, match=r"rules.yaml: rules\[0\]: action must be one of"):
-        printed("no-run", "--monitor", file)
+        printed(run, "--monitor", file)
     conditions = "[{op: equals, path: state.x, value: 1}]"
     file.write_text(f"rules: [{{name: a, action: refuse, conditions: {conditions}}}]")
     with pytest.raises(InputError, match="needs the state of the world"):
-        printed("no-run", "--monitor", file)
+        printed(run, "--monitor", file)
 
 
 @pytest.mark.parametrize("share", ["1.5", "-1%", "many", "200%"])
