@@ -43,7 +43,7 @@ from fumehood.report.summary import ModelCosts, model_costs
 from fumehood.report.text_table import TextTable
 from fumehood.report.wording import NONE, dollars
 
-FACTORS = ("suite", "model", "agent", "data_mode", "faults", "budget", "team")
+FACTORS = ("suite", "model", "agent", "data_mode", "faults", "budget", "team", "prompts")
 
 
 @click.command()

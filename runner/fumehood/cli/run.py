@@ -102,6 +102,14 @@ def _setting(name: str) -> str:
 @click.option("--faults", metavar="FILE", default=None, help=_setting("faults"))
 @click.option("--fault-intensity", type=float, default=None, help=_setting("fault_intensity"))
 @click.option("--ask-confidence", is_flag=True, help=_setting("ask_confidence"))
+@click.option(
+    "--prompt-variants",
+    type=int,
+    metavar="N",
+    default=_DEFAULTS["prompt_variants"],
+    help=_setting("prompt_variants"),
+)
+@click.option("--reword-published", is_flag=True, help=_setting("reword_published"))
 @click.option("--model", default=None, help=_setting("model"))
 @click.option("--judge", default=None, help=_setting("judge"))
 @click.option(

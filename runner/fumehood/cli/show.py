@@ -19,6 +19,7 @@ from fumehood.core.evidence import read_evidence
 from fumehood.core.ledger import BudgetKind
 from fumehood.core.outcome import outcome_name
 from fumehood.core.task import Task
+from fumehood.orchestrator.setup import config_of, instructions_of
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_reader import RunReader
 from fumehood.report import wording
@@ -146,9 +147,10 @@ def _lines(folder: RunReader, row: EpisodeRow, events: list[dict[str, Any]]) -> 
     yield f"{row.name}   {outcome_name(row.outcome)}   {_mark(row.score.success)}"
     case = next((case for case in folder.suite().cases if case.task.task_id == row.name.task), None)
     task = None if case is None else case.task
-    if task is not None:
+    if case is not None and task is not None:
         yield ""
-        for line in task.seats[0].instruction.splitlines():
+        received = instructions_of(config_of(folder)).of(case, row.name.trial)
+        for line in received[0].instruction.splitlines():
             yield f"  > {line}"
         yield ""
     conversation = Conversation(folder.exchanges(row.name))

@@ -71,6 +71,8 @@ class SeatSpec:
     """Names of the tools of this seat; None for all tools of the world."""
     asks_confidence: bool = False
     """Whether the agent is asked for the confidence of its submission."""
+    prompt_variant: int = 0
+    """Number of the variant of the instruction, from 1; 0 for the instruction of the task."""
 
     def to_json(self) -> JsonObject:
         """Return the parts that a trace contains. Messages are not among them."""
@@ -81,6 +83,8 @@ class SeatSpec:
             parts["tools"] = list(self.tools)
         if self.asks_confidence:
             parts["asks_confidence"] = True
+        if self.prompt_variant:
+            parts["prompt_variant"] = self.prompt_variant
         return parts
 
 

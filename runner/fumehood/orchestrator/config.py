@@ -482,6 +482,12 @@ class RunConfig(_Strict):
     ask_confidence: bool = Field(
         False, description="Ask agents how likely it is that they have done the task correctly."
     )
+    prompt_variants: int = Field(
+        0, ge=0, description="Number of wordings of each instruction, one per trial; 0 for its own."
+    )
+    reword_published: bool = Field(
+        False, description="Allow prompt_variants for benchmarks with published instructions."
+    )
     team: TeamConfig | None = Field(
         None, description="Plays each task with a supervisor and workers, within the task's budget."
     )

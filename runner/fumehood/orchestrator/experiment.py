@@ -5,7 +5,7 @@
     experiment.json    the frozen and signed plan; written before the first run
     runs/CELL/         one ordinary run folder per cell, with all agents of the cell
 
-A cell is a combination of suite, model, data mode, faults and budget. Agents and trials vary within
+A cell is a combination of all factors but the agent. Agents and trials vary within
 a cell.
 """
 
@@ -57,7 +57,7 @@ OWN = "own"
 """Name of the budget level that leaves the budgets of the tasks unchanged."""
 DECIDED = frozenset(
     {"suite", "tasks", "agents", "model", "data_mode", "faults", "budget", "trials", "seed"}
-    | {"fault_intensity", "levels", "plan", "team"}
+    | {"fault_intensity", "levels", "plan", "prompt_variants", "team"}
 )
 """Settings of a run that other keys of an experiment decide."""
 
@@ -154,6 +154,11 @@ class ExperimentConfig(BaseModel):
     teams: tuple[TextOr[TeamLevel], ...] = Field(
         (NONE,), min_length=1, description="Teams that play each task; `none` is one agent."
     )
+    prompts: tuple[int, ...] = Field(
+        (0,),
+        min_length=1,
+        description="Numbers of wordings of each instruction, one per trial; 0 for its own.",
+    )
     trials: int = Field(1, ge=1, strict=True, description="Episodes per agent and task.")
     seed: int = Field(0, description="Seed of all runs; 0 gives the first trial the task's seed.")
     tasks: TaskSelection | None = Field(None, description="Tasks of each suite; all if unset.")
@@ -205,6 +210,7 @@ class Cell:
 def levels_of(config: RunConfig) -> dict[str, str]:
     """Return the level of a run in each factor, as the experiment or the settings name it."""
     faults, budget, team = config.faults or NONE, config.budget, config.team
+    variants = config.prompt_variants
     return {
         "suite": config.suite,
         "model": config.model or "",
@@ -212,6 +218,7 @@ def levels_of(config: RunConfig) -> dict[str, str]:
         "faults": NONE if faults == NONE else _dosed(Path(faults).stem, config.fault_intensity),
         "budget": OWN if budget is None else _name_of("", budget.changes()),
         "team": NONE if team is None else _name_of("", {"workers": team.workers}),
+        "prompts": _name_of("", {"variants": variants}) if variants else OWN,
         **config.levels,
     }
 
@@ -291,14 +298,17 @@ def plan_of(experiment: ExperimentConfig) -> Plan:
         modes = _levels(experiment.data_modes, DataModeLevel, "data_mode")
         if not uses_data(load_suite(suite.suite, modes[0].snapshot)):
             modes = [DataModeLevel(data_mode="offline")]
-        for (model, agents), mode, faults, budget, team in product(
+        for (model, agents), mode, faults, budget, team, prompts in product(
             groups,
             modes,
             _fault_levels(experiment),
             _objects(experiment.budgets),
             _objects(experiment.teams),
+            experiment.prompts,
         ):
-            cells.append(_cell(experiment, suite, model, agents, mode, faults, budget, team))
+            cells.append(
+                _cell(experiment, suite, model, agents, mode, faults, budget, team, prompts)
+            )
     names = [cell.name for cell in cells]
     for name in names:
         if names.count(name) > 1:
@@ -482,6 +492,7 @@ def _cell(
     dosed_faults: tuple[FaultLevel, float | None],
     budget: BudgetLevel | None,
     team: TeamLevel | None,
+    prompts: int,
 ) -> Cell:
     faults, intensity = dosed_faults
     labels = {
@@ -502,6 +513,7 @@ def _cell(
         "fault_intensity": intensity,
         "budget": None if budget is None else BudgetChange(**budget.model_dump(exclude={"label"})),
         "team": None if team is None else TeamConfig(workers=team.workers),
+        "prompt_variants": prompts,
         "trials": experiment.trials,
         "seed": experiment.seed,
         "levels": {factor: label for factor, label in labels.items() if label},
@@ -520,6 +532,7 @@ def _cell(
         "faults": len(_fault_levels(experiment)),
         "budget": len(experiment.budgets),
         "team": len(experiment.teams),
+        "prompts": len(experiment.prompts),
     }
     config = run_config(settings)
     levels = levels_of(config)

@@ -1,4 +1,4 @@
-"""Changes of the instructions of a run: a question about the confidence of the agent.
+"""Changes of the instructions of a run: other wordings, and a question about the confidence.
 
 They change the specification of an episode, not its task, so episodes with and without them are
 compared as episodes of the same task.
@@ -13,6 +13,10 @@ from fumehood.core.conversation import Turn
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.errors import InputError
 from fumehood.core.task import Case, Suite, Task
+from fumehood.orchestrator.rewording import values_in, variants
+
+WRITTEN_HERE = frozenset({"native", "sample"})
+"""Benchmarks whose instructions are no published texts."""
 
 ASK = (
     "Also state the probability that you have done this correctly: pass it as `confidence`, from 0 "
@@ -26,13 +30,41 @@ class Instructions:
     """How the instructions of a run differ from those of its tasks."""
 
     ask_confidence: bool = False
+    prompt_variants: int = 0
+    """Number of wordings of each instruction, N; trial t, from 0, has variant t modulo N, plus 1.
+    With 0 every trial has the instruction of the task."""
+    seed: int = 0
+    """Seed of the wordings: that of the run."""
 
-    def check(self, suite: Suite) -> None:
+    def check(self, suite: Suite, trials: int, *, reword_published: bool = False) -> None:
         """Refuse a change that cannot be made.
 
+        Args:
+            suite: the tasks.
+            trials: of the run.
+            reword_published: whether published instructions may be reworded.
+
         Raises:
-            InputError: an instruction asks for a confidence already.
+            InputError: there are fewer trials than variants, an instruction is published, or it
+                asks for a confidence already.
         """
+        if self.prompt_variants > trials:
+            raise InputError(
+                f"--prompt-variants {self.prompt_variants}: each trial has one variant, but there "
+                f"are {trials} trials: add --trials {self.prompt_variants}"
+            )
+        published = {str(case.task.tags.get("benchmark")) for case in suite.cases} - WRITTEN_HERE
+        if self.prompt_variants and published and not reword_published:
+            raise InputError(
+                f"--prompt-variants: the instructions of {min(published)} are published texts, and "
+                "scores with other wordings cannot be compared with published ones: add "
+                "--reword-published to reword them"
+            )
+        if reword_published and not (self.prompt_variants and published):
+            raise InputError(
+                "--reword-published has no effect: it needs --prompt-variants and a suite with "
+                "published instructions"
+            )
         if not self.ask_confidence:
             return
         for case in suite.cases:
@@ -42,18 +74,37 @@ class Instructions:
                     "confidence already, and `fumehood reliability` reads it: remove the flag"
                 )
 
-    def of(self, case: Case) -> tuple[SeatSpec, ...]:
+    def of(self, case: Case, trial: int) -> tuple[SeatSpec, ...]:
         """Return the seats of a task with the instructions of an episode."""
-        task = case.task
         return tuple(
-            seat if seat.name in task.counterparts else self._changed(seat) for seat in task.seats
+            seat if seat.name in case.task.counterparts else self._changed(seat, case, trial)
+            for seat in case.task.seats
         )
 
-    def _changed(self, seat: SeatSpec) -> SeatSpec:
+    def _changed(self, seat: SeatSpec, case: Case, trial: int) -> SeatSpec:
+        if self.prompt_variants:
+            seat = self._reworded(seat, case, trial % self.prompt_variants + 1)
         return _asked(seat) if self.ask_confidence else seat
+
+    def _reworded(self, seat: SeatSpec, case: Case, variant: int) -> SeatSpec:
+        def reworded(text: str, turn: int) -> str:
+            key = f"{self.seed}/{case.task.task_id}/{seat.name}/{turn}"
+            return variants(text, _fixed(text, case), key, self.prompt_variants)[variant - 1]
+
+        turns = tuple(
+            Turn(reworded(turn.instruction, number), turn.tools)
+            for number, turn in enumerate(seat.further_turns, 2)
+        )
+        text = reworded(seat.instruction, 1)
+        return replace(seat, instruction=text, further_turns=turns, prompt_variant=variant)
 
 
 AS_IN_TASKS = Instructions()
+
+
+def _fixed(text: str, case: Case) -> frozenset[str]:
+    """Return the values of a task that its instruction contains."""
+    return values_in(text, case.gold.criteria, case.gold.oracle, case.task.initial_state)
 
 
 def _asked(seat: SeatSpec) -> SeatSpec:

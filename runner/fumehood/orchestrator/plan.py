@@ -47,7 +47,10 @@ class PlannedEpisode:
             initial_state=task.initial_state,
             fault_plan=task.fault_plan,
             seed=self.seed,
-            seats=tuple(_with_wall_time(seat, wall_ms) for seat in self.instructions.of(self.case)),
+            seats=tuple(
+                _with_wall_time(seat, wall_ms)
+                for seat in self.instructions.of(self.case, self.trial)
+            ),
             data_source=self.data_source,
             conversation=task.conversation,
             policy=task.policy,

@@ -54,7 +54,9 @@ class RunSetup:
         suite = with_budget(
             with_faults(suite, config.faults, config.fault_intensity), config.budget
         )
-        Instructions(config.ask_confidence).check(suite)
+        instructions_of(config).check(
+            suite, config.trials, reword_published=config.reword_published
+        )
         if config.team is not None:
             suite = with_team(suite, config.team.workers)
         setup = cls._plan(with_absolute_paths(resolve_config(config, suite)), suite)
@@ -176,6 +178,11 @@ def planned_of(run: RunReader) -> tuple[PlannedEpisode, ...]:
     return _episodes(config, run.suite(), labels)
 
 
+def instructions_of(config: RunConfig) -> Instructions:
+    """Return how the instructions of a run differ from those of its tasks."""
+    return Instructions(config.ask_confidence, config.prompt_variants, config.seed)
+
+
 def _episodes(config: RunConfig, suite: Suite, labels: Iterable[str]) -> tuple[PlannedEpisode, ...]:
     data_source = data_source_of(config, suite)
     return tuple(
@@ -185,7 +192,7 @@ def _episodes(config: RunConfig, suite: Suite, labels: Iterable[str]) -> tuple[P
             config.trials,
             config.seed,
             data_source,
-            Instructions(config.ask_confidence),
+            instructions_of(config),
             monitor_names(config),
         )
     )

@@ -43,10 +43,11 @@ TITLES = {
     "faults": "Faults",
     "budget": "Budget",
     "team": "Team",
+    "prompts": "Prompts",
 }
 WHO = ("model", "agent")
 """Factors that identify the tested agent."""
-CONDITIONS = ("data_mode", "faults", "budget", "team")
+CONDITIONS = ("data_mode", "faults", "budget", "team", "prompts")
 
 Key = tuple[str, ...]
 
@@ -238,7 +239,8 @@ def condition_table(experiment: Experiment) -> TextTable:
 
 def budget_table(experiment: Experiment) -> TextTable:
     """Return S(k), measured with a budget of k calls and computed from episodes without it."""
-    groups = experiment.grouped(("suite", *WHO, "data_mode", "faults", "team"))
+    names = ("suite", *WHO, "data_mode", "faults", "team", "prompts")
+    groups = experiment.grouped(names)
     bounded = {
         key: {calls: subject for subject in own if (calls := _calls_of(subject)) is not None}
         for key, own in groups.items()
@@ -256,14 +258,16 @@ def budget_table(experiment: Experiment) -> TextTable:
         rows.append((*(part or wording.NONE for part in key), *cells))
     pairs = [(f"S({calls})", f"S({calls}) filtered") for calls in budgets]
     header = (
-        *(TITLES[name] for name in ("suite", *WHO, "data_mode", "faults", "team")),
+        *(TITLES[name] for name in names),
         *(title for pair in pairs for title in pair),
     )
     note = (
         "S(k): success with a budget of k calls. Filtered: share of episodes with the tasks' own "
         "budgets that succeeded with at most k calls, as in the ToolMisuseBench paper."
     )
-    return TextTable("Success within k calls", header, rows if budgets else [], names=6, note=note)
+    return TextTable(
+        "Success within k calls", header, rows if budgets else [], names=len(names), note=note
+    )
 
 
 def _calls_of(subject: Subject) -> int | None:

@@ -16,10 +16,11 @@ from fumehood.records.row import EpisodeRow
 from fumehood.records.run_reader import RunReader
 from fumehood.report.results import Result, join_results
 
-FACTORS = ("suite", "model", "agent", "data_mode", "faults", "budget", "team")
+FACTORS = ("suite", "model", "agent", "data_mode", "faults", "budget", "team", "prompts")
 """What may differ between the agents of runs."""
 OWN_BUDGET = "own"
 NO_FAULTS = "none"
+OWN_PROMPTS = "own"
 NO_TEAM = "none"
 
 
@@ -62,6 +63,7 @@ class Run:
     def levels(self) -> Mapping[str, str]:
         """Its level of each factor but the agent, as the experiment or the settings name it."""
         faults, intensity = self.config.get("faults"), self.config.get("fault_intensity")
+        variants = self.config.get("prompt_variants")
         dose = "" if intensity is None else f" {intensity:g}"
         changes: JsonObject = {
             name: bound for name, bound in self.budget.items() if bound is not None
@@ -73,6 +75,7 @@ class Run:
             "faults": PurePath(faults).stem + dose if isinstance(faults, str) else NO_FAULTS,
             "budget": settings_text(changes) or OWN_BUDGET,
             "team": self.team,
+            "prompts": f"variants={variants}" if variants else OWN_PROMPTS,
             **self.named_levels,
         }
 

@@ -214,6 +214,7 @@ def _seat_to_pb(seat: SeatSpec) -> episode_pb2.SeatSpec:
         if seat.tools is None
         else episode_pb2.ToolNames(names=_names("seats.tools", seat.tools)),
         asks_confidence=seat.asks_confidence,
+        prompt_variant=seat.prompt_variant,
     )
 
 
@@ -227,6 +228,7 @@ def _seat_from_pb(seat: episode_pb2.SeatSpec) -> SeatSpec:
         ),
         tools=tuple(seat.tools.names) if seat.HasField("tools") else None,
         asks_confidence=seat.asks_confidence,
+        prompt_variant=seat.prompt_variant,
     )
 
 

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19\x66umehood/v1/episode.proto\x12\x0b\x66umehood.v1\"\xe0\x02\n\x0b\x45pisodeSpec\x12\x12\n\nepisode_id\x18\x01 \x01(\t\x12\r\n\x05world\x18\x02 \x01(\t\x12\x14\n\x0charness_mode\x18\x03 \x01(\t\x12\x1a\n\x12initial_state_json\x18\x04 \x01(\t\x12\x17\n\x0f\x66\x61ult_plan_json\x18\x05 \x01(\t\x12\x0c\n\x04seed\x18\x06 \x01(\t\x12$\n\x05seats\x18\x07 \x03(\x0b\x32\x15.fumehood.v1.SeatSpec\x12\x18\n\x10\x64\x61ta_source_json\x18\x08 \x01(\t\x12/\n\x0c\x63onversation\x18\t \x01(\x0b\x32\x19.fumehood.v1.Conversation\x12\x13\n\x0bpolicy_json\x18\n \x01(\t\x12\x10\n\x08monitors\x18\x0b \x03(\t\x12\x1f\n\x17recorded_decisions_json\x18\x0c \x01(\t\x12\x1c\n\x14recorded_tokens_json\x18\r \x01(\t\"3\n\x0c\x43onversation\x12\x0c\n\x04rule\x18\x01 \x01(\t\x12\x15\n\rsettings_json\x18\x02 \x01(\t\"\xf9\x01\n\x08SeatSpec\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0binstruction\x18\x02 \x01(\t\x12\x31\n\x06\x62udget\x18\x03 \x03(\x0b\x32!.fumehood.v1.SeatSpec.BudgetEntry\x12(\n\rfurther_turns\x18\x04 \x03(\x0b\x32\x11.fumehood.v1.Turn\x12%\n\x05tools\x18\x05 \x01(\x0b\x32\x16.fumehood.v1.ToolNames\x12\x17\n\x0f\x61sks_confidence\x18\x06 \x01(\x08\x1a-\n\x0b\x42udgetEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\"\x1a\n\tToolNames\x12\r\n\x05names\x18\x01 \x03(\t\"*\n\x04Turn\x12\x13\n\x0binstruction\x18\x01 \x01(\t\x12\r\n\x05tools\x18\x02 \x03(\tb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19\x66umehood/v1/episode.proto\x12\x0b\x66umehood.v1\"\xe0\x02\n\x0b\x45pisodeSpec\x12\x12\n\nepisode_id\x18\x01 \x01(\t\x12\r\n\x05world\x18\x02 \x01(\t\x12\x14\n\x0charness_mode\x18\x03 \x01(\t\x12\x1a\n\x12initial_state_json\x18\x04 \x01(\t\x12\x17\n\x0f\x66\x61ult_plan_json\x18\x05 \x01(\t\x12\x0c\n\x04seed\x18\x06 \x01(\t\x12$\n\x05seats\x18\x07 \x03(\x0b\x32\x15.fumehood.v1.SeatSpec\x12\x18\n\x10\x64\x61ta_source_json\x18\x08 \x01(\t\x12/\n\x0c\x63onversation\x18\t \x01(\x0b\x32\x19.fumehood.v1.Conversation\x12\x13\n\x0bpolicy_json\x18\n \x01(\t\x12\x10\n\x08monitors\x18\x0b \x03(\t\x12\x1f\n\x17recorded_decisions_json\x18\x0c \x01(\t\x12\x1c\n\x14recorded_tokens_json\x18\r \x01(\t\"3\n\x0c\x43onversation\x12\x0c\n\x04rule\x18\x01 \x01(\t\x12\x15\n\rsettings_json\x18\x02 \x01(\t\"\x91\x02\n\x08SeatSpec\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0binstruction\x18\x02 \x01(\t\x12\x31\n\x06\x62udget\x18\x03 \x03(\x0b\x32!.fumehood.v1.SeatSpec.BudgetEntry\x12(\n\rfurther_turns\x18\x04 \x03(\x0b\x32\x11.fumehood.v1.Turn\x12%\n\x05tools\x18\x05 \x01(\x0b\x32\x16.fumehood.v1.ToolNames\x12\x17\n\x0f\x61sks_confidence\x18\x06 \x01(\x08\x12\x16\n\x0eprompt_variant\x18\x07 \x01(\x05\x1a-\n\x0b\x42udgetEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\"\x1a\n\tToolNames\x12\r\n\x05names\x18\x01 \x03(\t\"*\n\x04Turn\x12\x13\n\x0binstruction\x18\x01 \x01(\t\x12\r\n\x05tools\x18\x02 \x03(\tb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,11 +38,11 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CONVERSATION']._serialized_start=397
   _globals['_CONVERSATION']._serialized_end=448
   _globals['_SEATSPEC']._serialized_start=451
-  _globals['_SEATSPEC']._serialized_end=700
-  _globals['_SEATSPEC_BUDGETENTRY']._serialized_start=655
-  _globals['_SEATSPEC_BUDGETENTRY']._serialized_end=700
-  _globals['_TOOLNAMES']._serialized_start=702
-  _globals['_TOOLNAMES']._serialized_end=728
-  _globals['_TURN']._serialized_start=730
-  _globals['_TURN']._serialized_end=772
+  _globals['_SEATSPEC']._serialized_end=724
+  _globals['_SEATSPEC_BUDGETENTRY']._serialized_start=679
+  _globals['_SEATSPEC_BUDGETENTRY']._serialized_end=724
+  _globals['_TOOLNAMES']._serialized_start=726
+  _globals['_TOOLNAMES']._serialized_end=752
+  _globals['_TURN']._serialized_start=754
+  _globals['_TURN']._serialized_end=796
 # @@protoc_insertion_point(module_scope)

@@ -156,12 +156,15 @@ class SeatSpec(_message.Message):
     FURTHER_TURNS_FIELD_NUMBER: _builtins.int
     TOOLS_FIELD_NUMBER: _builtins.int
     ASKS_CONFIDENCE_FIELD_NUMBER: _builtins.int
+    PROMPT_VARIANT_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Unique within the episode: lower-case letters, digits and '_', at most 32 characters."""
     instruction: _builtins.str
     """Instruction for the agent."""
     asks_confidence: _builtins.bool
     """Whether the agent is asked for the confidence of its submission."""
+    prompt_variant: _builtins.int
+    """Number of the variant of the instruction, from 1. 0 for the instruction of the task."""
     @_builtins.property
     def budget(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
         """Inclusive upper bounds by budget kind, such as "steps" or "wall_ms". A missing kind has no
@@ -185,10 +188,11 @@ class SeatSpec(_message.Message):
         further_turns: _abc.Iterable[Global___Turn] | None = ...,
         tools: Global___ToolNames | None = ...,
         asks_confidence: _builtins.bool = ...,
+        prompt_variant: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["tools", b"tools"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["asks_confidence", b"asks_confidence", "budget", b"budget", "further_turns", b"further_turns", "instruction", b"instruction", "name", b"name", "tools", b"tools"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["asks_confidence", b"asks_confidence", "budget", b"budget", "further_turns", b"further_turns", "instruction", b"instruction", "name", b"name", "prompt_variant", b"prompt_variant", "tools", b"tools"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
