@@ -50,8 +50,8 @@ class Instructions:
         """
         if self.prompt_variants > trials:
             raise InputError(
-                f"--prompt-variants {self.prompt_variants}: each trial has one variant, but there "
-                f"are {trials} trials: add --trials {self.prompt_variants}"
+                f"--prompt-variants {self.prompt_variants}: each trial has one variant, and "
+                f"`trials` is {trials}: add --trials {self.prompt_variants}"
             )
         published = {str(case.task.tags.get("benchmark")) for case in suite.cases} - WRITTEN_HERE
         if self.prompt_variants and published and not reword_published:

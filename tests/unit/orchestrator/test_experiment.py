@@ -67,7 +67,7 @@ def test_every_combination_is_one_run_and_agents_without_a_model_run_once() -> N
     assert len({cell.name for cell in cells}) == len(cells)
     agents = {cell.levels["model"]: cell.config.agents for cell in cells}
     assert agents == {"m1": ("react", "code"), "m2": ("react", "code"), "": ("noop",)}
-    levels = ("crud", "m2", "offline", "storm", "calls=4", "none")
+    levels = ("crud", "m2", "offline", "storm", "calls=4", "none", "own")
     (cell,) = (cell for cell in cells if tuple(cell.levels.values()) == levels)
     assert (cell.config.model, cell.config.trials, cell.config.engine) == ("m2", 2, "process")
     assert Path(str(cell.config.faults)).is_absolute()
@@ -116,6 +116,13 @@ def test_each_intensity_of_a_fault_file_is_a_level() -> None:
     ]
     with pytest.raises(ValidationError, match="less than or equal to 1"):
         plan(faults=[{"file": "storm.yaml", "intensities": [2]}])
+
+
+def test_each_number_of_prompt_variants_has_its_run() -> None:
+    cells = plan(prompts=[0, 2], trials=2).cells
+    counts = {cell.levels["prompts"]: cell.config.prompt_variants for cell in cells}
+    assert counts == {"own": 0, "variants=2": 2}
+    assert len({cell.name for cell in cells}) == 2
 
 
 def test_each_team_has_its_runs() -> None:

@@ -140,7 +140,7 @@ def test_messages_of_counterparts_are_not_changed() -> None:
 @pytest.mark.parametrize(
     ("variants", "trials", "benchmark", "reword_published", "message"),
     [
-        (3, 2, "native", False, "there are 2 trials: add --trials 3"),
+        (3, 2, "native", False, "`trials` is 2: add --trials 3"),
         (
             1,
             1,
