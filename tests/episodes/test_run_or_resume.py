@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fumehood.core.errors import InputError
+from fumehood.engines.engine import Isolation
 from fumehood.orchestrator.config import RunConfig, run_config
-from fumehood.orchestrator.launch import Progress, run_or_resume
+from fumehood.orchestrator.launch import Progress, resume_run, run_or_resume
+from fumehood.records.receipt import receipt_statement
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_reader import RunReader
 from fumehood.records.verify import verify
@@ -107,3 +110,25 @@ def test_machine_settings_are_no_part_of_the_plan(tasks: Path, tmp_path: Path) -
     changed = config_of(tasks, concurrency=4, service_workers=2, engine="process")
     assert isinstance(run_or_resume(changed, out, recorder.progress()), RunReader)
     assert recorder.started == [(4, 0), (0, 4)]
+
+
+def test_a_run_can_be_resumed_on_another_engine_and_states_its_isolation(
+    tasks: Path, tmp_path: Path
+) -> None:
+    out, recorder = tmp_path / "run", Recorder()
+    before = {
+        row.name: row for row in run_or_resume(config_of(tasks), out, recorder.progress()).rows()
+    }
+    cut_short(out, 1)
+    done = resume_run(out, recorder.progress(), {"engine": "process", "concurrency": 1})
+    inline, process = Isolation.INLINE.value, Isolation.NONE.value
+    assert sorted(row.isolation for row in done.rows()) == ["", process, process, process]
+    assert done.isolation() == f"{inline}, {process} in 3 episodes"
+    for row in done.rows():
+        assert row.trace_digest == before[row.name].trace_digest
+        first = json.loads((out / row.trace).read_text().splitlines()[0])
+        assert first["isolation"] == (row.isolation or inline)
+    assert verify(out).damage == ()
+    predicate = receipt_statement(done)["predicate"]
+    assert isinstance(predicate, dict)
+    assert (predicate["isolation"], predicate["isolation_of_episodes"]) == (inline, {process: 3})

@@ -136,6 +136,8 @@ def _lines(verified: Receipt, path: Path, run_dir: Path | None) -> Iterator[str]
     yield f"{path}: signed with {verified.signer}, {verified.key[:SHOWN_DIGITS]}…; {compared}"
     yield f"subject     {subject.get('name')}"
     yield f"engine      {facts.get('engine')}, isolation {facts.get('isolation')}"
+    for isolation, number in as_object(facts.get("isolation_of_episodes", {})).items():
+        yield f"            but isolation {isolation} in {number} episodes, which were resumed"
     isolation_facts = as_object(facts.get("isolation_facts"))
     yield f"kernel      {isolation_facts.get('kernel', 'not recorded')}"
     yield f"users       {isolation_facts.get('users', 'not recorded')}"

@@ -179,23 +179,48 @@ def run(ctx: click.Context, /, out: Path | None, as_json: bool, **flags: Any) ->
     type=click.IntRange(1, CONCURRENCY_MAX),
     help=f"{_setting('concurrency')}  [default: as in the run]",
 )
+@click.option(
+    "--engine",
+    help=f"{_setting('engine')}  [default: as in the run]",
+    shell_complete=values(lambda: ("auto", *ENGINES)),
+)
+@click.option("--runtime", help=_setting("runtime"))
+@click.option("--i-trust-this-agent", is_flag=True, help=_setting("i_trust_this_agent"))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
-def resume(ctx: click.Context, run_dir: Path, concurrency: int | None, as_json: bool) -> int | None:
+def resume(
+    ctx: click.Context,
+    run_dir: Path,
+    concurrency: int | None,
+    engine: str | None,
+    runtime: str | None,
+    i_trust_this_agent: bool,
+    as_json: bool,
+) -> int | None:
     """Finish an interrupted run or experiment.
 
     Runs the episodes that are missing, and those that failed as infra. Finished episodes are not
-    repeated. A signed run that was changed is rejected.
+    repeated. A signed run that was changed is rejected. With another engine, the rows of the
+    episodes state its isolation.
 
     \b
-    Example:
+    Examples:
       fumehood resume runs/20260101-120000
+      fumehood resume runs/20260101-120000 -j 8 --engine bubblewrap
     """
+    changes: dict[str, object] = {} if concurrency is None else {"concurrency": concurrency}
+    if engine is not None:
+        # A runtime belongs to an engine.
+        changes |= {"engine": engine, "runtime": runtime, "i_trust_this_agent": i_trust_this_agent}
+    elif runtime or i_trust_this_agent:
+        raise InputError("--runtime and --i-trust-this-agent need --engine")
     if is_experiment(run_dir):
+        if engine is not None:
+            raise InputError(f"--engine has no effect on an experiment: resume runs of {run_dir}")
         ctx.invoke(experiment, file=run_dir, concurrency=concurrency, as_json=as_json)
         return None
     with RunProgress(Console(stderr=True), quiet=as_json) as progress:
-        folder = resume_run(run_dir, progress.callbacks(), concurrency)
+        folder = resume_run(run_dir, progress.callbacks(), changes)
     return finish(folder, folder.rows(), as_json=as_json)
 
 

@@ -248,7 +248,7 @@ def _print_result(result: _Result) -> None:
         say(f"no-op baseline: {describe(result.noop)}")
         if counts.ungraded:
             say(f"scores are over {counts.graded} of {counts.episodes} episodes{hint}")
-        isolation = result.folder.manifest()["isolation"]
+        isolation = result.folder.isolation()
         digest = f"trace digest: {result.digest[:DIGEST_CHARS]}…"
         say(f"isolation: {isolation}   {digest}   {result.folder.path}/")
     models = config_of(result.folder).models

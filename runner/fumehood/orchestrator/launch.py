@@ -113,13 +113,15 @@ def start_run(config: RunConfig, out: Path, progress: Progress) -> RunReader:
     return open_run(out, Trust(own=signing.key.public))
 
 
-def resume_run(path: Path, progress: Progress, concurrency: int | None = None) -> RunReader:
+def resume_run(
+    path: Path, progress: Progress, changes: Mapping[str, object] | None = None
+) -> RunReader:
     """Run the missing episodes of a run and seal it; finished episodes are not repeated.
 
     Args:
         path: of the run folder.
         progress: receives the progress.
-        concurrency: concurrent episodes; None uses the setting of the run.
+        changes: settings of the execution that differ from those of the run.
 
     Returns:
         The content of the finished run.
@@ -135,9 +137,7 @@ def resume_run(path: Path, progress: Progress, concurrency: int | None = None) -
         # Its configuration chooses the agents, the engine and the hosts that get keys.
         folder.require_signer(trust.own)
         setup = RunSetup.of_run(open_run(path, trust, Accept.RESUMABLE))
-        if concurrency is not None:
-            config = setup.config.model_copy(update={"concurrency": concurrency})
-            setup = replace(setup, config=config)
+        setup = replace(setup, config=setup.config.model_copy(update=changes or {}))
         _resume(folder, setup, progress)
     return open_run(path, trust)
 
@@ -158,6 +158,8 @@ def _resume(folder: RunFolder, setup: RunSetup, progress: Progress) -> None:
     setup.check()
     check_unchanged(setup.monitors, folder.manifest())
     ready = _prepare_engine(setup, progress)
+    isolation = ready.chosen.engine.isolation.value
+    folder.other_isolation = isolation if isolation != folder.manifest().get("isolation") else ""
     with deferred_stop_signals() as stop:
         _execute(folder, setup, ready, to_run, progress, stop)
 
@@ -182,7 +184,7 @@ def run_or_resume(config: RunConfig, path: Path, progress: Progress) -> RunReade
         raise InputError(
             f"{path} holds a run with another plan ({', '.join(different)}): choose another --out"
         )
-    return resume_run(path, progress, config.concurrency)
+    return resume_run(path, progress, {name: getattr(config, name) for name in MACHINE_SETTINGS})
 
 
 def prepare_resume(folder: RunFolder, signing: Signing) -> int:

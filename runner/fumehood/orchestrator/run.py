@@ -208,6 +208,7 @@ class Run:
             stderr_bytes=output.stderr_bytes,
             refusals=scored.refusals,
             data_mode=planned.data_source.data_mode.value if planned.data_source else None,
+            isolation=self._folder.other_isolation,
             identity=self._identities.get(planned.agent, {}),
         )
 

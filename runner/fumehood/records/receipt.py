@@ -167,11 +167,13 @@ def _predicate(run: RunReader, leaves: list[bytes]) -> dict[str, Json]:
     config = config if isinstance(config, dict) else {}
     models = config.get("models")
     attempts: Counter[str] = Counter()
+    others = Counter(row.isolation for row in rows if row.isolation)
     for row in rows:
         attempts[row.name.agent] += row.infra_attempts
     return {
         "run": manifest.get("run"),
         **{name: manifest.get(name) for name in _COPIED},
+        **({"isolation_of_episodes": dict(others)} if others else {}),
         "runtime": config.get("runtime"),
         "limits": config.get("limits"),
         "wall_time_s": config.get("wall_time_s"),

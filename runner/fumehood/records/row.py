@@ -98,6 +98,8 @@ class EpisodeRow:
     """Messages that the service refused."""
     data_mode: str | None = None
     """Source of searches and pages; None if the task's world needs none."""
+    isolation: str = ""
+    """Isolation of its boxes if a resume used another than ``run.json`` states; otherwise empty."""
     identity: Mapping[str, Json] = field(default_factory=dict)
     """By name, see :data:`IDENTITY`; a name that does not apply to the agent is missing."""
     lost_costs: Mapping[str, int] = field(default_factory=dict)
@@ -123,6 +125,8 @@ class EpisodeRow:
     def to_json(self) -> JsonObject:
         """Return the row as one JSON object."""
         further: JsonObject = {} if self.data_mode is None else {"data_mode": self.data_mode}
+        if self.isolation:
+            further["isolation"] = self.isolation
         if self.lost_costs:
             further["lost_costs"] = dict(self.lost_costs)
         return {
@@ -169,6 +173,7 @@ class EpisodeRow:
             trace_digest=str(value["trace_digest"]),
             **{name: _integer(value[name]) for name in _NUMBERS},
             data_mode=None if value.get("data_mode") is None else str(value["data_mode"]),
+            isolation=str(value.get("isolation", "")),
             lost_costs=_units(value.get("lost_costs")),
             identity={name: value[name] for name in IDENTITY if name in value},
         )

@@ -88,6 +88,8 @@ class RunFolder:
         self._created: set[Path] = set()
         self._rows_size: int | None = None
         """Size of the rows after the last append, bytes; None before the first."""
+        self.other_isolation = ""
+        """Isolation of new episodes, if it is not that of ``run.json``."""
 
     @classmethod
     def create(
@@ -290,7 +292,7 @@ class RunFolder:
         """
         lines = [_record_line(record) for record in records]
         if lines:
-            lines[0] = _record_line(records[0], self._isolation)
+            lines[0] = _record_line(records[0], self.other_isolation or self._isolation)
         path = self.path / name.trace_path
         with self._writing():
             self._create(path.parent)

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -127,6 +128,12 @@ class RunReader:
     @cached_property
     def _manifest(self) -> JsonObject:
         return _manifest_of(self.path, self._plan)
+
+    def isolation(self) -> str:
+        """Return the isolation of the boxes, and of episodes that were resumed with another."""
+        others = Counter(row.isolation for row in self._rows if row.isolation)
+        parts = [f"{name} in {number} episodes" for name, number in others.items()]
+        return ", ".join((str(self._manifest.get("isolation", "unknown")), *parts))
 
     def suite(self) -> Suite:
         """Return the tasks of the run.

@@ -178,9 +178,7 @@ def _facts(findings: Findings) -> list[str]:
         for agent in findings.subjects
         for r in agent.subject.results
     }
-    isolations = dict.fromkeys(
-        str(run.manifest.get("isolation", "unknown")) for run in findings.runs
-    )
+    isolations = dict.fromkeys(run.folder.isolation() for run in findings.runs)
     grants = dict.fromkeys(name for run in findings.runs for name in model_grants(run.manifest))
     monitors = dict.fromkeys(name for run in findings.runs for name in monitors_of(run.manifest))
     return [

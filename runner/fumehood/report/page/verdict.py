@@ -56,7 +56,7 @@ def runs_shown(runs: Sequence[Run]) -> list[dict[str, str]]:
             "name": run.label or str(run.folder.path),
             "suite": run.suite.name,
             "signed": str(run.folder.provenance),
-            "isolation": str(run.manifest.get("isolation", "unknown")),
+            "isolation": run.folder.isolation(),
         }
         for run in runs
     ]

@@ -37,7 +37,7 @@ def run_table(runs: Sequence[Run]) -> TextTable:
         (
             *(run.label, _started(run)),
             f"{run.suite.name} ({_text(run, 'suite_digest')[:DIGEST_CHARS]}…)",
-            *(_text(run, "engine"), _text(run, "isolation", "unknown")),
+            *(_text(run, "engine"), run.folder.isolation()),
             str(as_object(run.manifest.get("versions")).get("fumehood", "")),
             *(str(_seed(run)), str(run.trials), f"{_trace_digest(run)[:DIGEST_CHARS]}…"),
         )
@@ -62,7 +62,7 @@ def run_data(runs: Sequence[Run]) -> DataTable:
         (
             *(run.label, str(run.folder.path), _text(run, "run"), _started(run)),
             *(run.suite.name, _text(run, "suite_digest")),
-            *(_text(run, "engine"), _text(run, "isolation", "unknown"), _versions(run)),
+            *(_text(run, "engine"), run.folder.isolation(), _versions(run)),
             *(_seed(run), run.trials, run.planned, len(run.results)),
             *(_trace_digest(run), ", ".join(model_grants(run.manifest))),
             ", ".join(monitors_of(run.manifest)),
