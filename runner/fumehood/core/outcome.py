@@ -87,7 +87,7 @@ class MonitorFailed:
     step: str
     """Kind of the step: ``tool`` or ``model``."""
     reason: str
-    """``deadline``, ``ended`` or ``invalid``."""
+    """``deadline``, ``ended``, ``invalid``, ``budget`` or ``model``."""
 
 
 class InfraKind(Enum):

@@ -257,6 +257,8 @@ class MonitorDecided:
     """Why the monitor failed, such as ``deadline``."""
     original: JsonObject | None = None
     """The result that the decision replaced or withheld: ``output`` or ``failure``."""
+    spent: JsonObject | None = None
+    """What the monitor's own model requests cost, by name of the budget kind; None without one."""
 
     def to_json(self) -> JsonObject:
         """Return the event."""
@@ -272,6 +274,7 @@ class MonitorDecided:
             "number": self.number,
             **decided,
             **({} if self.original is None else {"original": self.original}),
+            **({"spent": self.spent} if self.spent else {}),
         }
 
 

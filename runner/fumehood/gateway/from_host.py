@@ -1,4 +1,4 @@
-"""Sends model requests from the host, for judges. They are not charged to any agent."""
+"""Sends model requests from the host, for judges and monitors. They are charged to no agent."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ class HostModels:
     async def _send_all(self, bodies: Sequence[bytes]) -> list[ModelExchange]:
         client = ProviderClient(self._settings, self._queues)
         try:
-            return await asyncio.gather(*(_send(client, self._provider, body) for body in bodies))
+            return await asyncio.gather(
+                *(send_from_host(client, self._provider, body) for body in bodies)
+            )
         finally:
             await client.close()
 
@@ -70,7 +72,8 @@ def failed_exchange(body: bytes) -> ModelExchange:
     return _exchange(body, FAILED_STATUS, b"")
 
 
-async def _send(client: ProviderClient, provider: Provider, body: bytes) -> ModelExchange:
+async def send_from_host(client: ProviderClient, provider: Provider, body: bytes) -> ModelExchange:
+    """Return the exchange of one chat completion, failures included."""
     request = ProviderRequest(
         provider=provider,
         path=PATH,

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import socket
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from threading import Lock, Thread
 
 from fumehood.core.episode_spec import MonitorSpec
 from fumehood.core.errors import InfraError, InputError, SpecError
-from fumehood.core.json_values import JsonObject, finite_number, no_constant
+from fumehood.core.json_values import JsonObject, as_object, finite_number, no_constant
 from fumehood.monitors.monitor import (
     Action,
     Decision,
@@ -50,6 +51,9 @@ END_S = 2.0
 HEALTH_CHECK = Step(seat="health_check", number=1, tool="health_check", arguments={})
 """A harmless step."""
 _ENTRY = "monitor"
+AskModel = Callable[[str, bytes, float], JsonObject]
+"""Sends a chat completion to a model. Arguments: the model, the body, the timeout in seconds.
+Raises ``TimeoutError``, or ``InfraError`` if no provider answers it."""
 
 
 class MonitorHost:
@@ -64,18 +68,24 @@ class MonitorHost:
         self.specs = {spec.name: spec for spec in specs}
         module = "fumehood.monitors.process"
         self._server = ForkServer({_ENTRY: f"{module}:serve"}, modules=[module], wait=False)
+        self._ask_model: AskModel | None = None
 
-    def start(self) -> None:
+    def start(self, ask_model: AskModel | None = None) -> None:
         """Wait until the fork server can fork, and check every monitor once.
+
+        ``ask_model`` sends the model requests of monitors; None for no models.
 
         Raises:
             InputError: a monitor cannot be made, or does not pass the health check.
             InfraError: the fork server does not start.
         """
+        self._ask_model = ask_model
         self._server.wait_until_ready()
         for spec in self.specs.values():
+            if "model" in spec.settings and ask_model is None:
+                raise InputError(f"the monitor {spec.name}: this command calls no model")
             try:
-                with _Session(self._server, spec) as session:
+                with _Session(self._server, spec, self._ask_model) as session:
                     session.begin(Facts(world="", instructions={}))
                     session.decide(HEALTH_CHECK)
             except _Failed as failed:
@@ -91,7 +101,8 @@ class MonitorHost:
         """
         if unknown := set(names) - self.specs.keys():
             raise SpecError("monitors", f"the service has no monitor {min(unknown)!r}")
-        return EpisodeMonitors(self._server, [self.specs[name] for name in names])
+        specs = [self.specs[name] for name in names]
+        return EpisodeMonitors(self._server, specs, self._ask_model)
 
     def stop(self) -> None:
         """End all monitors."""
@@ -99,7 +110,8 @@ class MonitorHost:
 
 
 class _Failed(Exception):
-    """A monitor has failed. Arguments: ``deadline``, ``ended``, ``invalid``, and a text."""
+    """A monitor has failed. Arguments: ``deadline``, ``ended``, ``invalid``, ``budget`` or
+    ``model``, and a text."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(f"{reason}: {detail}" if detail else reason)
@@ -109,8 +121,12 @@ class _Failed(Exception):
 class _Session:
     """One monitor in one episode."""
 
-    def __init__(self, server: ForkServer, spec: MonitorSpec) -> None:
+    def __init__(self, server: ForkServer, spec: MonitorSpec, ask_model: AskModel | None) -> None:
         self.spec = spec
+        self._ask_model = ask_model
+        self._spent = Counter[str]()
+        self._seen = Counter[str]()
+        self._budget = as_object(spec.settings.get("budget"))
         self._child: Child = server.start(_ENTRY, {}, LIMITS, Access())
         made = self._ask(spec.settings, START_S)
         if "failed" in made:
@@ -135,6 +151,13 @@ class _Session:
         except ValueError as error:
             raise _Failed("invalid", str(error)) from None
 
+    def take_spent(self) -> JsonObject:
+        """Return what the requests about the last step cost."""
+        spent = {name: units for name, units in self._spent.items() if units != self._seen[name]}
+        taken: JsonObject = {name: units - self._seen[name] for name, units in spent.items()}
+        self._seen = Counter(self._spent)
+        return taken
+
     def close(self) -> None:
         self._child.kill()
         self._child.channel.close()
@@ -144,7 +167,35 @@ class _Session:
         self._child.kill()
 
     def _ask(self, question: JsonObject, timeout_s: float) -> JsonObject:
-        channel, deadline = self._child.channel, time.monotonic() + timeout_s
+        """Return the answer to a question. Meanwhile, send the model requests of the monitor."""
+        deadline = time.monotonic() + timeout_s
+        answer = self._exchange(question, timeout_s, deadline)
+        while "ask" in answer:
+            response = self._respond(as_object(answer["ask"]), deadline)
+            answer = self._exchange(response, timeout_s, deadline)
+        return answer
+
+    def _respond(self, request: JsonObject, deadline: float) -> JsonObject:
+        model = self.spec.settings.get("model")
+        if self._ask_model is None or request.get("model") != model:
+            raise _Failed("invalid", "it may not ask this model")
+        for name, limit in self._budget.items():
+            if isinstance(limit, int) and self._spent[name] >= limit:
+                raise _Failed("budget", f"its budget of {limit} {name} is used up")
+        self._spent["model_calls"] += 1
+        body = json.dumps(request).encode("ascii")
+        try:
+            response = self._ask_model(str(model), body, deadline - time.monotonic())
+        except TimeoutError:
+            raise _Failed("deadline", "its model did not answer in time") from None
+        except InfraError as error:
+            raise _Failed("model", str(error)) from None
+        usage = as_object(response.get("usage")).get("total_tokens")
+        self._spent["model_tokens"] += usage if isinstance(usage, int) else 0
+        return response
+
+    def _exchange(self, question: JsonObject, timeout_s: float, deadline: float) -> JsonObject:
+        channel = self._child.channel
         try:
             channel.settimeout(timeout_s)
             send_frame(channel, json.dumps(question).encode("ascii"))
@@ -170,11 +221,17 @@ class _Session:
 class EpisodeMonitors:
     """The monitors of one episode; implements ``Reviewer``, and knows how long they took."""
 
-    def __init__(self, server: ForkServer, specs: Sequence[MonitorSpec]) -> None:
+    def __init__(
+        self,
+        server: ForkServer,
+        specs: Sequence[MonitorSpec],
+        ask_model: AskModel | None = None,
+    ) -> None:
         self.has_failed = False
         """Whether a monitor failed its health check too."""
         self.on_wait: OnWait = ignore_wait
         self._server = server
+        self._ask_model = ask_model
         self._specs = specs
         self._sessions: list[_Session] = []
         self._facts = Facts(world="", instructions={})
@@ -233,19 +290,21 @@ class EpisodeMonitors:
 
     def _review(self, step: Step) -> Review:
         decided: list[tuple[str, Decision]] = []
+        failure: tuple[str, str] | None = None
+        spent: dict[str, JsonObject] = {}
         for session in self._sessions:
             name = session.spec.name
             try:
-                decision = session.decide(step)
+                decided.append((name, session.decide(step)))
             except _Failed as failed:
-                if self._is_closed:
-                    return Review(tuple(decided), (name, CLOSED))
-                self._check_health(session.spec, failed)
-                return Review(tuple(decided), (name, failed.reason))
-            decided.append((name, decision))
-            if decision.action is not Action.ESCALATE:
+                failure = (name, CLOSED if self._is_closed else failed.reason)
+                if not self._is_closed:
+                    self._check_health(session.spec, failed)
+            if units := session.take_spent():
+                spent[name] = units
+            if failure is not None or decided[-1][1].action is not Action.ESCALATE:
                 break
-        return Review(tuple(decided))
+        return Review(tuple(decided), failure, spent)
 
     def _check_health(self, spec: MonitorSpec, failed: _Failed) -> None:
         try:
@@ -258,7 +317,7 @@ class EpisodeMonitors:
             ) from None
 
     def _begun(self, spec: MonitorSpec) -> _Session:
-        session = _Session(self._server, spec)
+        session = _Session(self._server, spec, self._ask_model)
         session.begin(self._facts)
         return session
 

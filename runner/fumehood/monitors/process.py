@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from fumehood.core.json_values import JsonObject
+from fumehood.monitors.model import ModelMonitor
 from fumehood.monitors.monitor import (
     Decision,
     Monitor,
@@ -33,6 +34,8 @@ def serve(channel: socket.socket, arguments: JsonObject) -> None:
         return
     try:
         monitor = make_monitor(json.loads(opening))
+        if isinstance(monitor, ModelMonitor):
+            monitor.connect(lambda request: _ask(channel, request))
         needs_state = bool(getattr(monitor, "needs_state", False))
     except Exception as error:
         text = f"{type(error).__name__}: {error}"[:_SHOWN_CHARACTERS]
@@ -47,14 +50,16 @@ def make_monitor(settings: JsonObject) -> Monitor:
     """Return a new monitor.
 
     Args:
-        settings: ``rules``, the content of a rule file; or ``class``, the name of a class, with
-            ``source`` or ``module``, and ``arguments``.
+        settings: ``rules``, the content of a rule file; ``model``, the name of a model; or
+            ``class``, the name of a class, with ``source`` or ``module``, and ``arguments``.
 
     Raises:
         Exception: the settings, or the code that they name, are not valid.
     """
     if "rules" in settings:
         return RuleMonitor(settings)
+    if "model" in settings:
+        return ModelMonitor(settings)
     name = str(settings["class"])
     make: Callable[..., Any] | None = getattr(_module(settings), name, None)
     if make is None:
@@ -86,6 +91,16 @@ def _answer(monitor: Monitor, question: JsonObject) -> JsonObject:
                 raise TypeError(f"a monitor must return a Decision, not {type(decision).__name__}")
             return decision.to_json()
     raise ValueError("not a question")
+
+
+def _ask(channel: socket.socket, request: JsonObject) -> JsonObject:
+    """Return the response of a model; the service sends the request."""
+    _send(channel, {"ask": request})
+    response = receive_frame(channel)
+    if response is None:
+        raise OSError("the service does not answer")
+    answer: JsonObject = json.loads(response)
+    return answer
 
 
 def _send(channel: socket.socket, message: JsonObject) -> None:

@@ -6,13 +6,13 @@ import json
 import select
 import socket
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import Protocol
 
 from fumehood.core.errors import InfraError
-from fumehood.core.json_values import Json, JsonObject
+from fumehood.core.json_values import Json, JsonObject, as_object
 from fumehood.monitors.monitor import ALLOWED, Decision, Facts, Stage, Step, decision_from_json
 from fumehood.supervised.frames import receive_frame, send_frame
 
@@ -45,11 +45,14 @@ class Review:
     """Monitors with their decisions; all but the last one escalated."""
     failed: tuple[str, str] | None = None
     """The monitor that failed, and why; None if none failed."""
+    spent: Mapping[str, JsonObject] = field(default_factory=dict)
+    """By monitor: units that its own model requests cost. A monitor without requests is missing."""
 
     def to_json(self) -> JsonObject:
         """Return the review as a JSON object."""
         decided: list[Json] = [[name, decision.to_json()] for name, decision in self.decided]
-        return {"decided": decided, "failed": list(self.failed) if self.failed else None}
+        failed: Json = list(self.failed) if self.failed else None
+        return {"decided": decided, "failed": failed, "spent": dict(self.spent)}
 
 
 class Reviewer(Protocol):
@@ -111,10 +114,13 @@ class RecordedReviewer:
 
 
 def _extended(review: Review, name: str, stage: Stage, event: JsonObject) -> Review:
+    spent = dict(review.spent)
+    if "spent" in event:
+        spent[name] = as_object(event["spent"])
     if "decision" not in event:
-        return Review(review.decided, (name, str(event.get("failed"))))
+        return Review(review.decided, (name, str(event.get("failed"))), spent)
     decision = decision_from_json(event["decision"], stage)
-    return Review((*review.decided, (name, decision)), review.failed)
+    return Review((*review.decided, (name, decision)), review.failed, spent)
 
 
 class RemoteReviewer:
@@ -164,7 +170,8 @@ def review_from_json(value: JsonObject, stage: Stage) -> Review:
         ValueError: the value has another form.
     """
     match value:
-        case {"decided": list(listed), "failed": failed}:
+        case {"decided": list(listed), "failed": failed, "spent": dict(units)}:
+            spent = {name: as_object(amounts) for name, amounts in units.items()}
             decided: list[tuple[str, Decision]] = []
             for pair in listed:
                 match pair:
@@ -172,8 +179,8 @@ def review_from_json(value: JsonObject, stage: Stage) -> Review:
                         decided.append((name, decision_from_json(decision, stage)))
             match failed:
                 case [str(name), str(reason)]:
-                    return Review(tuple(decided), (name, reason))
-            return Review(tuple(decided))
+                    return Review(tuple(decided), (name, reason), spent)
+            return Review(tuple(decided), spent=spent)
     raise ValueError("not a review")
 
 

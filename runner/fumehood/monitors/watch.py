@@ -108,11 +108,12 @@ class Watch:
         decision = final_decision(review)
         replaces = decision.action is not Action.ALLOW
         if review.failed is not None:
-            return self._fail(step, *review.failed)
+            return self._fail(step, *review.failed, review.spent.get(review.failed[0]))
         for name, decided in review.decided:
-            if not decided.is_silent:
-                is_last = decided is decision
-                self._record(step, name, decided.to_json(), keeps=is_last and replaces)
+            spent = review.spent.get(name)
+            if spent or not decided.is_silent:
+                keeps = replaces and decided is decision
+                self._record(step, name, decided.to_json(), spent=spent, keeps=keeps)
         if decision.action is Action.END:
             self._end = EndedByMonitor(review.decided[-1][0], step.kind.value)
         if step.kind is StepKind.TOOL and decision.arguments is not None:
@@ -126,8 +127,8 @@ class Watch:
             for seat in sorted(self._seats, key=lambda seat: seat.has_turn):
                 seat.finish(self._end, ends_all=True)
 
-    def _fail(self, step: Step, name: str, reason: str) -> Decision:
-        self._record(step, name, None, reason)
+    def _fail(self, step: Step, name: str, reason: str, spent: JsonObject | None) -> Decision:
+        self._record(step, name, None, reason, spent=spent)
         if reason == CLOSED:
             return _REFUSED
         self._end = MonitorFailed(name, step.kind.value, reason)
@@ -140,6 +141,7 @@ class Watch:
         decision: JsonObject | None,
         failed: str = "",
         *,
+        spent: JsonObject | None = None,
         keeps: bool = True,
     ) -> None:
         original: JsonObject | None = None
@@ -155,6 +157,7 @@ class Watch:
                 decision=decision,
                 failed=failed,
                 original=original,
+                spent=spent,
             )
         )
 

@@ -337,7 +337,7 @@ class AgentConfig(_Strict):
 class MonitorConfig(_Strict):
     """A monitor with a name, a deadline, or arguments of its class."""
 
-    monitor: str = Field(description="FILE.yaml, FILE.py:Class or module:Class.")
+    monitor: str = Field(description="FILE.yaml, FILE.py:Class, module:Class or model:NAME.")
     name: str | None = Field(
         default=None, min_length=1, max_length=64, description="Name in the trace."
     )
@@ -345,7 +345,10 @@ class MonitorConfig(_Strict):
         default=None, gt=0, le=3600, description="Time for one decision, seconds."
     )
     arguments: dict[str, JsonValue] = Field(
-        default_factory=dict, description="Keyword arguments of the class."
+        default_factory=dict, description="Keyword arguments of the class, or of a model monitor."
+    )
+    budget: ModelBudget = Field(
+        default=ModelBudget(), description="Budget of a model monitor in each episode."
     )
 
 
@@ -502,8 +505,8 @@ class RunConfig(_Strict):
     judging: JudgingConfig = Field(default=JudgingConfig(), description="How the judge is asked.")
     monitors: tuple[TextOr[MonitorConfig], ...] | None = Field(
         None,
-        description="Monitors that decide about each step, in order: FILE.yaml, FILE.py:Class or "
-        "module:Class.",
+        description="Monitors that decide about each step, in order: FILE.yaml, FILE.py:Class, "
+        "module:Class or model:NAME.",
     )
     seats: dict[str, Counterpart] = Field(
         default_factory=dict, description="Counterpart by seat; default: the one the suite names."

@@ -29,7 +29,7 @@ from fumehood.orchestrator.data_source import create_recording_folder
 from fumehood.orchestrator.episode_runner import EpisodeRunner
 from fumehood.orchestrator.judging import RunJudge
 from fumehood.orchestrator.models import ModelRun
-from fumehood.orchestrator.monitors import check_unchanged, monitor_facts
+from fumehood.orchestrator.monitors import check_models, check_unchanged, monitor_facts
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.run import Run, RunLimits, missing
 from fumehood.orchestrator.service_pool import HttpOffer, ServicePool, http_offer
@@ -273,6 +273,8 @@ def _prepare_engine(setup: RunSetup, progress: Progress) -> _ReadyEngine:
         chosen = choose_engine(config.engine, options)
         reap_local(owner_is_alive)
         reap(chosen.engine, owner_is_alive)
+    is_inline = chosen.engine.isolation is Isolation.INLINE
+    check_models(setup.monitors, setup.gateway, is_inline=is_inline)
     sources = [agent.source for agent in agents]
     images = {source: chosen.engine.prepare(source) for source in sources}
     http = http_offer(agents, setup.gateway, progress.on_wait)

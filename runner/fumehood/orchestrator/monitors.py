@@ -9,15 +9,25 @@ from pathlib import Path
 from typing import Any
 
 from fumehood.core.episode_spec import MonitorSpec
-from fumehood.core.errors import InputError, SpecError
+from fumehood.core.errors import InputError, SpecError, nearest
 from fumehood.core.json_values import Json, canonical_json
+from fumehood.gateway.settings import GatewaySettings, ModelsMode
 from fumehood.monitors.rules import read_rules
-from fumehood.orchestrator.config import MonitorConfig, RunConfig, parse_yaml
+from fumehood.orchestrator.config import ModelBudget, MonitorConfig, RunConfig, parse_yaml
 
-RULES, PYTHON = "rules", "python"
-DEADLINE_S = {RULES: 10.0, PYTHON: 10.0}
+RULES, PYTHON, MODEL = "rules", "python", "model"
+DEADLINE_S = {RULES: 10.0, PYTHON: 10.0, MODEL: 120.0}
 """Time for one decision, by kind."""
-FORMS = "FILE.yaml, FILE.py:Class or module:Class"
+MODEL_ARGUMENTS: Mapping[str, type | tuple[type, ...]] = {
+    "instructions": str,
+    "refuse_from": (int, float),
+    "end_from": (int, float),
+    "after": bool,
+    "requests": bool,
+    "history": int,
+}
+"""Arguments of a model monitor, with their types."""
+FORMS = "FILE.yaml, FILE.py:Class, module:Class or model:NAME"
 
 
 def monitor_configs(config: RunConfig) -> tuple[MonitorConfig, ...]:
@@ -112,6 +122,10 @@ def _settings(monitor: MonitorConfig) -> tuple[str, dict[str, Any]]:
         except SpecError as error:
             raise InputError(f"{text}: {error}") from None
         return RULES, rules
+    if text.startswith(f"{MODEL}:"):
+        return MODEL, _model_settings(monitor, text.removeprefix(f"{MODEL}:"))
+    if monitor.budget != ModelBudget():
+        raise InputError(f"monitors: {text}: only a model monitor has a budget")
     place, has_class, class_name = text.rpartition(":")
     if not (has_class and place and class_name.isidentifier()):
         raise InputError(f"monitors: {text!r} is not {FORMS}")
@@ -128,6 +142,46 @@ def _settings(monitor: MonitorConfig) -> tuple[str, dict[str, Any]]:
     return PYTHON, {**settings, "source": source, "file": Path(place).name}
 
 
+def _model_settings(monitor: MonitorConfig, model: str) -> dict[str, Any]:
+    unknown = sorted(monitor.arguments.keys() - MODEL_ARGUMENTS.keys())
+    if unknown:
+        hint = nearest(unknown[0], sorted(MODEL_ARGUMENTS))
+        raise InputError(f"monitors: {monitor.monitor}: arguments.{unknown[0]}: {hint}")
+    for name, value in monitor.arguments.items():
+        if isinstance(value, bool) != (MODEL_ARGUMENTS[name] is bool) or not isinstance(
+            value, MODEL_ARGUMENTS[name]
+        ):
+            raise InputError(f"monitors: {monitor.monitor}: arguments.{name}: has another type")
+    if monitor.budget.usd is not None:
+        raise InputError(f"monitors: {monitor.monitor}: budget.usd: use calls or tokens")
+    budget = {"model_calls": monitor.budget.calls, "model_tokens": monitor.budget.tokens}
+    limits = {name: limit for name, limit in budget.items() if limit is not None}
+    return {**monitor.arguments, "model": model, "budget": limits}
+
+
+def check_models(
+    specs: Sequence[MonitorSpec], gateway: GatewaySettings | None, *, is_inline: bool
+) -> None:
+    """Check that the models of monitors can be called.
+
+    Raises:
+        InputError: one cannot; names the remedy.
+    """
+    for spec in specs:
+        model = spec.settings.get("model") if spec.kind == MODEL else None
+        if model is None:
+            continue
+        if gateway is None or gateway.provider_of(str(model)) is None:
+            raise InputError(f"the monitor {spec.name}: add a provider of {model} under `models`")
+        if gateway.mode is ModelsMode.REPLAY:
+            raise InputError(f"the monitor {spec.name}: a model monitor needs `models.mode: live`")
+        if is_inline:
+            raise InputError(
+                f"the monitor {spec.name}: the inline engine calls no model: "
+                "use --engine docker or bubblewrap"
+            )
+
+
 def _is_rule_file(text: str) -> bool:
     return text.endswith((".yaml", ".yml"))
 
@@ -135,7 +189,7 @@ def _is_rule_file(text: str) -> bool:
 def _name(text: str) -> str:
     if _is_rule_file(text):
         return Path(text).stem
-    return text.rpartition(":")[2] or text
+    return text if text.startswith(f"{MODEL}:") else text.rpartition(":")[2] or text
 
 
 def _absolute(text: str) -> str:

@@ -6,10 +6,14 @@ Only this part of the service has the keys and connections to providers.
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 from concurrent.futures import Future
 
+from fumehood.core.errors import InfraError
+from fumehood.core.json_values import JsonObject, as_object
 from fumehood.gateway.broker import Broker
+from fumehood.gateway.from_host import send_from_host
 from fumehood.gateway.provider_client import ProviderClient
 from fumehood.gateway.settings import GatewaySettings
 from fumehood.supervised.late_imports import import_late
@@ -44,6 +48,36 @@ class ModelBrokers:
         self._serving.add(serving)
         serving.add_done_callback(self._serving.discard)
         return broker
+
+    def ask(self, model: str, body: bytes, timeout_s: float) -> JsonObject:
+        """Return the response to a chat completion of a monitor.
+
+        Args:
+            model: its name.
+            body: of the request.
+            timeout_s: for the whole response.
+
+        Raises:
+            TimeoutError: there is no response in time.
+            InfraError: no provider has the model, or it does not answer this request.
+        """
+        provider = self._models.provider_of(model)
+        if provider is None:
+            raise InfraError(f"no provider has the model {model}")
+        asking = asyncio.run_coroutine_threadsafe(
+            send_from_host(self._sender, provider, body), self._loop.loop
+        )
+        try:
+            exchange = asking.result(max(timeout_s, 0.0))
+        except TimeoutError:
+            asking.cancel()
+            raise
+        if exchange.status != 200:
+            raise InfraError(f"the model {model} answers with status {exchange.status}")
+        try:
+            return as_object(json.loads(exchange.response))
+        except (ValueError, RecursionError):
+            raise InfraError(f"the response of the model {model} is not JSON") from None
 
     def stop(self) -> None:
         """Stop all brokers."""

@@ -95,10 +95,10 @@ def serve(
     directory.chmod(0o711 if processes and os.getuid() == SERVICE_UID else 0o700)
     for checker in checkers:
         checker.wait_until_ready()
-    if monitor_host is not None:
-        monitor_host.start()
     if brokers is not None:
         brokers.start()
+    if monitor_host is not None:
+        monitor_host.start(brokers.ask if brokers else None)
     if processes is not None:
         processes.start(brokers.serve if brokers else None)
     host = Host(MonotonicClock(), bounds, processes, monitor_host)

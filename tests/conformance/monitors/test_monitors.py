@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fumehood.core.json_values import JsonObject, canonical_json
+from fumehood.monitors.model import ModelMonitor
 from fumehood.monitors.monitor import (
     Facts,
     Monitor,
@@ -42,7 +43,22 @@ RULES: JsonObject = {
     ]
 }
 Make = Callable[[], Monitor]
-MONITORS: dict[str, Make] = {"rules": lambda: RuleMonitor(RULES)}
+
+
+def _model_monitor() -> Monitor:
+    """Return a monitor whose model finds long requests suspicious."""
+
+    def reply(request: JsonObject) -> JsonObject:
+        suspicion = min(len(canonical_json(request)), 4000) / 4000
+        text = f'{{"suspicion": {suspicion}, "reason": "its length"}}'
+        return {"choices": [{"message": {"content": text}}]}
+
+    monitor = ModelMonitor({"model": "m1", "refuse_from": 0.4, "end_from": 0.6, "after": True})
+    monitor.connect(reply)
+    return monitor
+
+
+MONITORS: dict[str, Make] = {"rules": lambda: RuleMonitor(RULES), "model": _model_monitor}
 
 OBJECTS = st.dictionaries(
     st.sampled_from(("size", "path", "x")), st.integers(0, 20) | st.text(max_size=5), max_size=3

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Any
@@ -15,7 +15,7 @@ from fumehood.core.json_values import JsonObject
 from fumehood.core.outcome import EndedByMonitor, MonitorFailed
 from fumehood.orchestrator.replay import replay_episode
 from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
-from fumehood.testing.scripted_models import ScriptedModels
+from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply
 from tests.parts.listening import listening
 from tests.parts.models import CHAT, Asker, Script, chat, gateway_settings
@@ -165,3 +165,69 @@ def test_a_replay_ignores_what_monitors_decided_about_models(
     with ServicePool(1) as pool:
         spec = replace(asker.episode.spec, monitors=("rules",))
         assert replay_episode(spec, asker.episode.records, pool).divergence is None
+
+
+def _watching(opinion: Callable[[str], str]) -> Callable[[AskedOfModel], ScriptedReply]:
+    """Return a provider whose model ``m-watch`` gives an opinion about the step of a request."""
+
+    def answer(asked: AskedOfModel) -> ScriptedReply:
+        body = json.loads(asked.body)
+        if body["model"] != "m-watch":
+            return ScriptedReply(text="ok")
+        step = body["messages"][1]["content"].rpartition("Step: ")[2]
+        return ScriptedReply(text=opinion(step), usage=(70, 5))
+
+    return answer
+
+
+@contextmanager
+def _watched_by_model(models: ScriptedModels, **budget: int) -> Iterator[Asker]:
+    settings: JsonObject = {"model": "m-watch", "budget": {**budget}}
+    watch = MonitorSpec(name="watch", kind="model", settings=settings, deadline_ms=20_000)
+    offer = HttpOffer(None, gateway_settings(models))
+    with ServicePool(1, offer, monitors=[watch]) as pool, _asker(pool, "watch", calls=9) as asker:
+        yield asker
+
+
+def _call(asker: Asker, tool: str) -> str:
+    return str(asker.http.rpc("CallTool", {"toolName": tool, "argumentsJson": '{"id":"ax1"}'}))
+
+
+def test_a_model_refuses_a_suspicious_step_on_its_own_budget(
+    models: ScriptedModels, script: Script
+) -> None:
+    def opinion(step: str) -> str:
+        suspicion = 0.9 if "close_account" in step else 0.1
+        return f'I think: {{"suspicion": {suspicion}, "reason": "it seems so"}}'
+
+    script.answers(_watching(opinion))
+    with _watched_by_model(models) as asker:
+        assert "basic" in _call(asker, "get_account")
+        assert "refused_by_monitor" in _call(asker, "close_account")
+        allowed, refused = _decisions(asker)
+    assert [event["decision"]["suspicion"] for event in (allowed, refused)] == [0.1, 0.9]
+    assert refused["decision"]["reason"] == "it seems so"
+    assert refused["spent"] == {"model_calls": 1, "model_tokens": 75}
+    assert [event for event in asker.episode.events if event["kind"] == "model_call"] == []
+
+
+@pytest.mark.parametrize(
+    ("opinion", "budget", "reason"),
+    [
+        (lambda step: "no idea" if "get_account" in step else '{"suspicion": 0}', {}, "ended"),
+        (lambda step: '{"suspicion": 0}', {"model_calls": 1}, "budget"),
+    ],
+)
+def test_a_model_without_a_usable_opinion_fails_closed(
+    models: ScriptedModels,
+    script: Script,
+    opinion: Callable[[str], str],
+    budget: dict[str, int],
+    reason: str,
+) -> None:
+    script.answers(_watching(opinion))
+    with _watched_by_model(models, **budget) as asker:
+        answers = [_call(asker, tool) for tool in ("list_accounts", "get_account")]
+        assert "refused_by_monitor" in answers[1]
+        asker.episode.close()
+    assert asker.episode.evidence.ends == {"agent": MonitorFailed("watch", "tool", reason)}
