@@ -106,6 +106,36 @@ def test_a_scaffold_works_with_its_model(runs: Runs, scaffold: str) -> None:
     assert ends == [{"outcome": "finished", "answer": answer}] * 2
 
 
+def test_a_monitor_sees_recorded_requests_as_it_saw_them_live(runs: Runs, tmp_path: Path) -> None:
+    source = tmp_path / "hashing.py"
+    source.write_text(
+        "from fumehood.core.json_values import digest_json\n"
+        "from fumehood.monitors.monitor import Decision\n"
+        "class Hashing:\n"
+        "    def begin(self, facts): pass\n"
+        "    def before(self, step):\n"
+        "        number = int(digest_json(step.to_json()), 16) % 1000 + 1\n"
+        "        return Decision(suspicion=number / 2000)\n"
+        "    after = before\n"
+    )
+    monitor = f"{source}:Hashing"
+    words = ("-a", "react", "--engine", "process", "--i-trust-this-agent", "--monitor", monitor)
+    said = runs.run("watched", *words, mode="record")
+    assert not isinstance(said, str), said
+    folder = str(runs.folder / "watched")
+    live = fumehood_json("monitor", folder, "--recorded", "--json")["episodes"]
+    again = fumehood_json("monitor", folder, "--monitor", monitor, "--json")["episodes"]
+    decided = [
+        [[_shown(one) for one in each["decisions"]] for each in own] for own in (live, again)
+    ]
+    assert decided[0] == decided[1]
+    assert {one[0] for each in decided[0] for one in each} == {"model", "tool"}
+
+
+def _shown(decision: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(decision[name] for name in ("step", "number", "stage", "suspicion"))
+
+
 def test_a_recorded_run_replays_byte_for_byte_without_a_provider(runs: Runs) -> None:
     bodies = list((runs.folder / "first" / "cassette" / "bodies").iterdir())
     asked = len(runs.events("first", "model_call"))

@@ -17,14 +17,17 @@ from fumehood.core.episode_spec import MonitorSpec
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
 from fumehood.core.score import SEVERITIES
+from fumehood.gateway.responses import read_response
 from fumehood.monitors.host import MonitorHost
 from fumehood.monitors.monitor import Facts
-from fumehood.monitors.offline import Timeline, play
+from fumehood.monitors.offline import Exchanges, Timeline, play
 from fumehood.monitors.offline import recorded as recorded_decisions
 from fumehood.orchestrator.config import run_config
 from fumehood.orchestrator.harm import first_harm
 from fumehood.orchestrator.monitors import monitor_specs
 from fumehood.records.files import write_export
+from fumehood.records.row import EpisodeName
+from fumehood.records.run_reader import RunReader
 
 if TYPE_CHECKING:
     from fumehood.report.monitors import WatchedEpisode
@@ -179,7 +182,7 @@ def _watched(run: Run, result: Result, host: MonitorHost, severity: str) -> Watc
         )
         monitors = host.reviewer(list(host.specs))
         try:
-            decisions = play(monitors, facts, events)
+            decisions = play(monitors, facts, events, _exchanges(run.folder, result.row.name))
         finally:
             monitors.release()
     else:
@@ -194,6 +197,17 @@ def _watched(run: Run, result: Result, host: MonitorHost, severity: str) -> Watc
         first_harm(case, records, severity) if is_harmful else None,
         was_live=not host.specs,
     )
+
+
+def _exchanges(folder: RunReader, name: EpisodeName) -> Exchanges:
+    """Return the recorded model requests of an episode; none if the run did not record them."""
+    return {
+        (each.seat, each.key, each.occurrence): (
+            json.loads(each.request),
+            read_response(each.response, each.status),
+        )
+        for each in folder.exchanges(name)
+    }
 
 
 def _changes(runs: Sequence[Run], watched: Sequence[Run]) -> dict[str, dict[str, Difference]]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import Json, JsonObject, as_object
@@ -26,6 +28,10 @@ NOT_ADMITTED = "budget_exceeded"
 ORIGINAL_CODE = "original_error_code"
 """Detail of a failure for which no retry is left."""
 
+Exchanges = Mapping[tuple[str, str, int], tuple[JsonObject, JsonObject]]
+"""Seat, hash of a model request, and its number among equal ones → its body, and its response as
+monitors see it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepDecision:
@@ -36,7 +42,7 @@ class StepDecision:
     kind: StepKind
     stage: Stage
     tool: str
-    """Empty for a model request."""
+    """Name of the tool or of the model; empty for a recorded decision about a model request."""
     position: int
     """Position in the trace of the last event that the monitor knew; -1 for none."""
     decision: Decision
@@ -91,16 +97,21 @@ class Timeline:
         return sum(at <= position for at in self.calls.values())
 
 
-def play(reviewer: Reviewer, facts: Facts, events: Sequence[JsonObject]) -> list[StepDecision]:
+def play(
+    reviewer: Reviewer,
+    facts: Facts,
+    events: Sequence[JsonObject],
+    exchanges: Exchanges = MappingProxyType({}),
+) -> list[StepDecision]:
     """Return the decisions of monitors about the recorded steps of one episode.
 
-    Calls that the budget rejected, and model requests, whose content traces do not have, are left
-    out.
+    Calls that the budget rejected, and model requests that were not recorded, are left out.
 
     Args:
         reviewer: asks the monitors.
         facts: of the episode.
         events: of the whole trace.
+        exchanges: recorded model requests.
 
     Raises:
         InputError: a monitor needs the state of the world, which traces do not contain.
@@ -112,7 +123,7 @@ def play(reviewer: Reviewer, facts: Facts, events: Sequence[JsonObject]) -> list
             "run it live, and score its decisions with --recorded"
         )
     decisions: list[StepDecision] = []
-    for position, step in _steps(events, Timeline(events)):
+    for position, step in _steps(events, Timeline(events), exchanges):
         started_s = time.perf_counter()
         review = reviewer.review(step)
         duration_s = time.perf_counter() - started_s
@@ -174,11 +185,15 @@ def recorded(events: Sequence[JsonObject]) -> list[StepDecision]:
     return decisions
 
 
-def _steps(events: Sequence[JsonObject], timeline: Timeline) -> Iterator[tuple[int, Step]]:
+def _steps(
+    events: Sequence[JsonObject], timeline: Timeline, exchanges: Exchanges
+) -> Iterator[tuple[int, Step]]:
     """Yield the steps with the position of the last event before their stage."""
     modified, originals = _modified(events)
+    asked: Counter[tuple[str, str]] = Counter()
     last = -1
     for position, event in enumerate(events):
+        begin_ms, end_ms = timeline.at_ms(last), timeline.at_ms(position)
         match event:
             case {
                 "kind": "call",
@@ -190,16 +205,10 @@ def _steps(events: Sequence[JsonObject], timeline: Timeline) -> Iterator[tuple[i
                 failure = as_object(event.get("failure"))
                 if failure.get("code") == NOT_ADMITTED:
                     continue
-                yield (
-                    last,
-                    Step(
-                        seat=seat,
-                        number=number,
-                        tool=tool,
-                        arguments=arguments,
-                        time_ms=timeline.at_ms(last),
-                    ),
+                step = Step(
+                    seat=seat, number=number, tool=tool, arguments=arguments, time_ms=begin_ms
                 )
+                yield last, step
                 last = position
                 codes = (failure.get("code"), as_object(failure.get("details")).get(ORIGINAL_CODE))
                 if CODE in codes and number not in originals:
@@ -207,17 +216,35 @@ def _steps(events: Sequence[JsonObject], timeline: Timeline) -> Iterator[tuple[i
                 result = originals.get(number, event)
                 yield (
                     position,
-                    Step(
-                        seat=seat,
-                        number=number,
+                    replace(
+                        step,
                         stage=Stage.AFTER,
-                        tool=tool,
                         arguments=modified.get(number, arguments),
                         output=_object_or_none(result.get("output")),
                         failure=_shown(result.get("failure")),
-                        time_ms=timeline.at_ms(position),
+                        time_ms=end_ms,
                     ),
                 )
+            case {
+                "kind": "model_call",
+                "seat": str(seat),
+                "model": str(model),
+                "request": str(key),
+            }:
+                asked[seat, key] += 1
+                if exchange := exchanges.get((seat, key, asked[seat, key])):
+                    body, output = exchange
+                    step = Step(
+                        seat=seat,
+                        number=asked.total(),
+                        kind=StepKind.MODEL,
+                        tool=model,
+                        arguments=body,
+                        time_ms=begin_ms,
+                    )
+                    yield last, step
+                    yield position, replace(step, stage=Stage.AFTER, output=output, time_ms=end_ms)
+                last = position
 
 
 def _modified(events: Sequence[JsonObject]) -> tuple[dict[int, JsonObject], dict[int, JsonObject]]:
