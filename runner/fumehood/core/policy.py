@@ -7,6 +7,7 @@ use :class:`PolicyChecker` for the rest, live or over a recorded trace.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -412,6 +413,11 @@ class PolicyChecker:
         self._limits = {f"{LIMIT_PREFIX}{limit['name']}": limit for limit in _limits(policy)}
         self._gates = {gate["name"]: gate for gate in policy.get("gates", ())}
         self._calls = 0
+
+    def preview(self, event: JsonObject) -> tuple[Violation, ...]:
+        """Return the violations that a next event would show, and forget the event."""
+        # Canaries remember nothing.
+        return deepcopy(self, {id(self._canaries): self._canaries}).feed(event)
 
     def feed(self, event: JsonObject) -> tuple[Violation, ...]:
         """Return the violations that an event of the trace shows."""

@@ -50,13 +50,14 @@ def make_monitor(settings: JsonObject) -> Monitor:
     """Return a new monitor.
 
     Args:
-        settings: ``rules``, the content of a rule file; ``model``, the name of a model; or
-            ``class``, the name of a class, with ``source`` or ``module``, and ``arguments``.
+        settings: ``rules`` or ``policy``, the content of a rule file; ``model``, the name of a
+            model; or ``class``, the name of a class, with ``source`` or ``module``, and
+            ``arguments``.
 
     Raises:
         Exception: the settings, or the code that they name, are not valid.
     """
-    if "rules" in settings:
+    if "rules" in settings or "policy" in settings:
         return RuleMonitor(settings)
     if "model" in settings:
         return ModelMonitor(settings)

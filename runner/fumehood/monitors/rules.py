@@ -20,6 +20,7 @@ from fumehood.monitors.monitor import (
     StepKind,
     decision_from_json,
 )
+from fumehood.monitors.policy import PolicyMonitor
 
 SEVERITY = (Action.ALLOW, Action.MODIFY, Action.ESCALATE, Action.REFUSE, Action.END)
 """The last action of the matching rules in this order counts."""
@@ -27,6 +28,7 @@ _FIELDS = frozenset(
     {"name", "stage", "kind", "tool", "seat", "conditions", "since", "times"}
     | Decision.__dataclass_fields__.keys()
 )
+_OF_A_FILE = frozenset({"name", "rules", "policy", "action"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,14 +71,17 @@ class RuleMonitor:
             SpecError: a rule is not valid; names its field.
         """
         self.rules = read_rules(settings)
+        self._policy = read_policy(settings)
         self.needs_state = any(
             _uses_state(condition) for rule in self.rules for condition in rule.conditions
-        )
+        ) or bool(self._policy and self._policy.needs_state)
         self._counts = dict.fromkeys((rule.name for rule in self.rules), 0)
 
     def begin(self, facts: Facts) -> None:
         """Forget earlier steps."""
         self._counts = dict.fromkeys(self._counts, 0)
+        if self._policy is not None:
+            self._policy.begin()
 
     def before(self, step: Step) -> Decision:
         """Decide about a step."""
@@ -89,19 +94,19 @@ class RuleMonitor:
     def _decide(self, step: Step) -> Decision:
         as_json = step.to_json()
         before = dict(self._counts)
-        deciding: list[MonitorRule] = []
+        decisions = [] if self._policy is None else self._policy.decide(step)
         for rule in self.rules:
             if (not rule.since or before[rule.since]) and rule.matches(step, as_json):
                 self._counts[rule.name] += 1
                 if self._counts[rule.name] >= rule.times:
-                    deciding.append(rule)
-        if not deciding:
+                    decisions.append(rule.decision)
+        if not decisions:
             return ALLOWED
-        strictest = max(deciding, key=lambda rule: SEVERITY.index(rule.decision.action)).decision
+        strictest = max(decisions, key=lambda decision: SEVERITY.index(decision.action))
         return Decision(
             action=strictest.action,
-            suspicion=max(rule.decision.suspicion for rule in deciding),
-            reason="; ".join(rule.decision.reason for rule in deciding),
+            suspicion=max(decision.suspicion for decision in decisions),
+            reason="; ".join(decision.reason for decision in decisions),
             message=strictest.message,
             arguments=strictest.arguments,
             output=strictest.output,
@@ -112,16 +117,18 @@ def read_rules(settings: JsonObject) -> tuple[MonitorRule, ...]:
     """Return the rules of a file.
 
     Args:
-        settings: an object with ``rules``, a list.
+        settings: an object with ``rules``, a list, or with ``policy``.
 
     Raises:
         SpecError: a rule is not valid; names its field.
     """
-    listed = settings.get("rules")
-    if not isinstance(listed, list) or not listed:
+    read_policy(settings)
+    listed = settings.get("rules", [] if "policy" in settings else None)
+    if not isinstance(listed, list) or not (listed or "policy" in settings):
         raise SpecError("rules", "must be a list with at least one rule")
-    if unknown := settings.keys() - {"rules", "name"}:
-        raise SpecError(min(unknown), "is not a field of a rule file; there are: name, rules")
+    if unknown := settings.keys() - _OF_A_FILE:
+        there_are = ", ".join(sorted(_OF_A_FILE))
+        raise SpecError(min(unknown), f"is not a field of a rule file; there are: {there_are}")
     rules: list[MonitorRule] = []
     for position, value in enumerate(listed):
         rules.append(_rule(value, f"rules[{position}]"))
@@ -135,6 +142,22 @@ def read_rules(settings: JsonObject) -> tuple[MonitorRule, ...]:
                 f"no rule is called {rule.since!r}; {nearest(rule.since, names)}",
             )
     return tuple(rules)
+
+
+def read_policy(settings: JsonObject) -> PolicyMonitor | None:
+    """Return what decides with the policy of a file; None if it has none.
+
+    Raises:
+        SpecError: the policy or the action is not valid.
+    """
+    if "policy" not in settings:
+        if "action" in settings:
+            raise SpecError("action", "has an effect only with policy; rules have actions")
+        return None
+    action: Action = _choice(Action, settings, "action", "", Action.REFUSE)
+    if action is Action.MODIFY:
+        raise SpecError("action", "must be allow, escalate, refuse or end")
+    return PolicyMonitor(settings["policy"], action)
 
 
 def _rule(value: Any, where: str) -> MonitorRule:
@@ -210,5 +233,5 @@ def _choice(kind: Any, value: JsonObject, name: str, where: str, default: Any) -
     choices: Sequence[str] = [each.value for each in kind]
     chosen = value.get(name, default.value)
     if chosen not in choices:
-        raise SpecError(f"{where}.{name}", f"must be one of {', '.join(choices)}")
+        raise SpecError(f"{where}.{name}".strip("."), f"must be one of {', '.join(choices)}")
     return kind(chosen)

@@ -116,7 +116,7 @@ def _settings(monitor: MonitorConfig) -> tuple[str, dict[str, Any]]:
             raise InputError(f"monitors: {text}: a rule file takes no arguments")
         rules = parse_yaml(Path(text))
         if not isinstance(rules, dict):
-            raise InputError(f"{text}: must contain `rules`, a list")
+            raise InputError(f"{text}: must contain `rules`, a list, or `policy`")
         try:
             read_rules(rules)
         except SpecError as error:

@@ -154,6 +154,8 @@ COUNTED_ELSEWHERE = frozenset(
     }
 )
 """Numbers in rows from which other metrics and tables are computed."""
+COUNTS = frozenset({"irreversible_calls"})
+"""Scores that are never shares."""
 COMPLETION = "task_completion"
 """Share of a task that is complete. Episodes whose scorer gives none count as 0 or 1: an episode
 that succeeded is complete."""
@@ -174,15 +176,16 @@ def score_metrics(results: Results) -> tuple[Metric, ...]:
         for name in result.row.score.metrics.keys() - COUNTED_ELSEWHERE:
             if (value := result.number(name)) is not None:
                 values.setdefault(name, []).append(value)
+    shares = {name for name, own in values.items() if all(0 <= value <= 1 for value in own)}
     return tuple(
         Metric(
             name,
             name.replace("_", " ").capitalize(),
-            Unit.SHARE if all(0 <= value <= 1 for value in own) else Unit.COUNT,
+            Unit.SHARE if name in shares - COUNTS else Unit.COUNT,
             _completion if name == COMPLETION else _number(name),
             higher_is_better=None,
         )
-        for name, own in sorted(values.items())
+        for name in sorted(values)
     )
 
 
