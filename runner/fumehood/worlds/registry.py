@@ -40,6 +40,7 @@ WORLDS: Registry[WorldFactory] = Registry(
         "retrieval": "fumehood.worlds.retrieval:Retrieval",
         "safetybench": "fumehood.benchmarks.safetybench.world:SafetyBench",
         "scenario": "fumehood.worlds.scenario:Scenario",
+        "scenario_python": "fumehood.worlds.scenario_python:ScenarioPython",
         "scheduling": "fumehood.worlds.scheduling:Scheduling",
         "search": "fumehood.worlds.search:Search",
         "sql": "fumehood.benchmarks.dbbench.world:Sql",

@@ -8,11 +8,11 @@ is a world; its state is under its name. Agents see the tools of all parts, and 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from fumehood.core.conditions import holds
 from fumehood.core.errors import SpecError
@@ -77,6 +77,8 @@ class Scenario:
     """State: ``scenario``, ``time``, and the state of each part under its name."""
 
     toolset_id = "scenario"
+    parts: ClassVar[tuple[str, ...]] = PARTS
+    """Worlds that can be parts."""
 
     def __init__(self, state: JsonObject) -> None:
         """Create the parts from ``state``, which this world owns from now on.
@@ -87,7 +89,8 @@ class Scenario:
         with _declaration():
             declaration: Any = state.get(SCENARIO, {"parts": {}, TIME: _UNSTATED})
             self._parts = {
-                name: _part(name, world, state) for name, world in declaration["parts"].items()
+                name: _part(name, world, state, self.parts)
+                for name, world in declaration["parts"].items()
             }
             self.time_rules = _time_rules(declaration.get(TIME, {}))
             self._events: list[Mapping[str, Any]] = declaration.get("events", [])
@@ -413,10 +416,10 @@ def _values_of(part: World) -> JsonObject:
     return {key: value for key, value in part.state.items() if key != TOOLSET}
 
 
-def _part(name: str, world: str, state: JsonObject) -> World:
-    if world not in PARTS:
+def _part(name: str, world: str, state: JsonObject, known: Sequence[str]) -> World:
+    if world not in known:
         raise SpecError(
-            f"initial_state.{SCENARIO}.parts.{name}", f"must be one of {', '.join(PARTS)}"
+            f"initial_state.{SCENARIO}.parts.{name}", f"must be one of {', '.join(known)}"
         )
     part = state.get(name)
     if not isinstance(part, dict):

@@ -44,4 +44,17 @@ SCENARIO: Mapping[str, Example] = {
             {"scenario": {"parts": {}, "time": {**TIME, "latency": {"*": {"fixed_ms": -1}}}}},
         ),
     ),
+    "scenario_python": Example(
+        state={
+            "scenario": {"parts": {"shop": "declared_python"}, "time": TIME},
+            "shop": DECLARED["declared_python"].state,
+        },
+        reading=(call("now"), *DECLARED["declared_python"].reading),
+        changing=(*DECLARED["declared_python"].changing, call("wait", seconds=60)),
+        refused=(*DECLARED["declared_python"].refused, call("wait")),
+        unlivable=(
+            {"scenario": {"parts": {"bank": "declared_python"}, "time": TIME}},
+            {"scenario": {"parts": {"bank": "agentdojo"}, "time": TIME}, "bank": {}},
+        ),
+    ),
 }

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fumehood.benchmarks.registry import load_suite
+from fumehood.benchmarks.shared.in_memory import Move, play_in_memory
 from fumehood.core.errors import InputError
 from fumehood.core.ledger import BudgetKind
 from tests.architecture.project import ROOT
@@ -134,6 +135,21 @@ def test_a_deadline_and_a_path_that_a_rule_creates_are_accepted(
         text = text.replace(WHEN, "path: plant.tanks.t2.moved, value: 1")
     (tmp_path / "suite.yaml").write_text(text, encoding="utf-8")
     load_suite(str(tmp_path / "suite.yaml"))
+
+
+def test_a_part_can_have_python_functions(tmp_path: Path) -> None:
+    rules = "rules:\n            - {op: get, path: tanks.$tank_id, output: tank}\n"
+    python = "def read_tank(state, tank_id):\n          return state['tanks'][tank_id]\n"
+    text = TEXT.replace(f"          {rules}", "").replace(
+        "      state:\n        tanks:",
+        f"      python: |\n        {python}      state:\n        tanks:",
+    )
+    (tmp_path / "suite.yaml").write_text(text, encoding="utf-8")
+    (case,) = load_suite(str(tmp_path / "suite.yaml")).cases
+    assert case.task.world == "scenario_python"
+    moves: list[Move] = [{"tool_name": "read_tank", "args": {"tank_id": "t2"}}, {"submit": ""}]
+    (made,) = play_in_memory(case.task, moves).calls
+    assert made.output == {"level_percent": 40, "inflow": "closed"}
 
 
 def test_a_task_limits_the_price_of_calls(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ from fumehood.core.json_values import Json, JsonObject, as_object
 from fumehood.core.virtual_time import ANY_TOOL, SCENARIO, TIME, latency_of
 from fumehood.worlds.declared import TOOLSET
 from fumehood.worlds.scenario import DAYS_MAX, PARTS, Scenario
+from fumehood.worlds.scenario_python import ScenarioPython
 
 OCCURRENCES_MAX = 20_000
 """Limit of the times at which one recurring event is due."""
@@ -156,7 +157,8 @@ class ScenarioWorld(StrictRecord):
 
     def name(self) -> str:
         """Return the name of the world that executes the declaration."""
-        return "scenario"
+        has_python = any(getattr(part, "python", None) for part in self.parts.values())
+        return "scenario_python" if has_python else "scenario"
 
     def states(self) -> JsonObject:
         """Return the initial state of each part, without its tools."""
@@ -195,8 +197,6 @@ def scenario_mistakes(world: ScenarioWorld) -> Iterator[FieldError]:
             yield FieldError(here, "is reserved; use another name")
         if not isinstance(part, DeclaredWorld):
             continue
-        if part.python is not None:
-            yield FieldError((*here, "python"), "is not supported in a scenario; use rules")
         for mistake in mistakes_of(part, (TIME,)):
             yield FieldError((*here, *mistake.location), mistake.reason)
     names = [event.name for event in world.events]
@@ -247,7 +247,7 @@ def mistakes_in_state(state: JsonObject, declaration: Json) -> tuple[FieldError,
 def mistakes_with(world: ScenarioWorld, states: JsonObject) -> tuple[FieldError, ...]:
     """Return the names in a declaration that do not fit the initial states of its parts."""
     mistakes = tuple(_absent_paths(world, states))
-    return mistakes or tuple(_unknown_tools(Scenario(world.initial_state(states)), world))
+    return mistakes or tuple(_unknown_tools(ScenarioPython(world.initial_state(states)), world))
 
 
 def mistakes_in_criteria(declaration: Any, criteria: Iterable[Any]) -> Iterator[FieldError]:
@@ -383,7 +383,7 @@ def _creates(target: tuple[str, ...], steps: tuple[str, ...]) -> bool:
 
 
 def _part_record(world: str, state: JsonObject) -> JsonObject:
-    if world != "declared":
+    if world not in ("declared", "declared_python"):
         return {"world": world, "state": state}
     own: JsonObject = {key: value for key, value in state.items() if key != TOOLSET}
     return {"state": own, **as_object(state.get(TOOLSET))}

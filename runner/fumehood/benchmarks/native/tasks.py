@@ -150,7 +150,7 @@ def refuse_incoherent(record: TaskRecord) -> None:
     """
     if record.world in ("declared", "declared_python"):
         _refuse_invalid_toolset(record)
-    elif record.world == "scenario":
+    elif record.world in ("scenario", "scenario_python"):
         _refuse_invalid_scenario(record)
     _refuse_budget_without_prices(record)
     tools = {
