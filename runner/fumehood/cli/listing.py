@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
+from textwrap import wrap
+
 import click
 
 from fumehood.benchmarks.registry import BENCHMARKS
-from fumehood.cli.output import print_json, say
+from fumehood.cli.output import PIPE_COLUMNS, print_json, say
 from fumehood.engines.registry import ENGINES
 from fumehood.harness_modes.registry import HARNESS_MODES
 from fumehood.layers.faults.registry import FAMILIES
 from fumehood.scorers.registry import SCORERS
+from fumehood.turn_policies.registry import TURN_POLICIES
 from fumehood.worlds.registry import WORLDS
 from fumehood_agent.builtin import BUILTIN
 from fumehood_agent.scaffolds.table import WITH_MODEL
+
+INDENT = 15
 
 
 @click.command("list")
@@ -20,7 +26,7 @@ from fumehood_agent.scaffolds.table import WITH_MODEL
 def list_all(as_json: bool) -> None:
     """List benchmarks, agents, engines, worlds and faults.
 
-    Also harness modes and scorers, with those of installed plugins.
+    Also harness modes, turn policies and scorers, with those of installed plugins.
 
     \b
     Example:
@@ -33,10 +39,15 @@ def list_all(as_json: bool) -> None:
         "worlds": sorted(WORLDS),
         "faults": sorted(FAMILIES),
         "harness_modes": sorted(HARNESS_MODES),
+        "turn_policies": sorted(TURN_POLICIES),
         "scorers": sorted(SCORERS),
     }
     if as_json:
         print_json(tables)
         return
+    columns = shutil.get_terminal_size((PIPE_COLUMNS, 0)).columns
     for kind, names in tables.items():
-        say(f"{kind:<13} {', '.join(names)}")
+        first, *others = wrap(", ".join(names), columns - INDENT, break_on_hyphens=False)
+        say(f"{kind:<{INDENT}}{first}")
+        for line in others:
+            say(f"{'':<{INDENT}}{line}")

@@ -355,8 +355,8 @@ class ModelEndpoint:
             left = reservation.limit - reservation.spent
             return refuse(
                 ModelRefusal.OUT_OF_BUDGET,
-                f"the request may need more {reservation.kind.unit} "
-                f"than the {left} left of {reservation.limit}",
+                f"the request may need {to_reserve[reservation.kind]} {reservation.kind.unit}, "
+                f"more than the {left} left of {reservation.limit}",
             )
         occurrence = self._cassette.count(model_request.key)
         return _Admitted(model_request, occurrence, price, reservation, time.monotonic_ns())

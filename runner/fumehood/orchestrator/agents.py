@@ -214,6 +214,9 @@ def _source(reference: str) -> AgentSource:
         return AgentSource(AgentKind.MODULE, reference)
     if reference.startswith((".", "/")):
         raise InputError(f"there is no folder {reference}")
+    if reference.endswith(".py"):
+        module = reference.removesuffix(".py").replace("/", ".")
+        raise InputError(f"{reference} is a file: name a class of it, such as {module}:Agent")
     near = difflib.get_close_matches(reference, (*BUILTIN, *WITH_MODEL), n=1, cutoff=0.8)
     if near:
         raise InputError(

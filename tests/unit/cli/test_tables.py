@@ -18,8 +18,13 @@ from rich.console import Console
 from fumehood.cli.output import _fitting, _rich_table, print_tables
 from fumehood.cli.progress import timing
 from fumehood.cli.run_summary import agent_table
+from fumehood.report.findings import Versus
+from fumehood.report.runs import join_run, subjects_of
+from fumehood.report.sections.comparisons import flipped_table
+from fumehood.report.statistics.pairs import compare
 from fumehood.report.summary import summarize
 from fumehood.report.text_table import TextTable
+from tests.parts.commands import fumehood
 from tests.unit.cli.test_terminal_text import printed_on_a_terminal
 from tests.unit.report.runs import played
 
@@ -134,3 +139,23 @@ def test_progress_states_elapsed_time_rate_and_time_left(
     elapsed_s: float, done: int, total: int, text: str
 ) -> None:
     assert timing(elapsed_s, done, total) == text
+
+
+def test_a_flipped_task_is_listed_once_with_its_trials(tmp_path: Path) -> None:
+    run = played(tmp_path / "run", "noop", "policy_aware", tasks=2, trials=2)
+    first, second = subjects_of([join_run(run, run.rows())])
+    table = flipped_table(Versus(first, second, compare(first.results, second.results)), 9)
+    assert sorted(table.rows) == [
+        ("crud_close_relocation", "won", "0, 1", "clean"),
+        ("crud_gold_after_silence", "won", "0, 1", "timeout"),
+    ]
+
+
+def test_names_in_the_list_are_wrapped_between_words() -> None:
+    for line in fumehood("list").splitlines():
+        assert len(line) <= 200
+    env = {**os.environ, "COLUMNS": "80"}
+    words = [sys.executable, "-m", "fumehood", "list"]
+    shown = subprocess.run(words, env=env, capture_output=True, text=True, check=True).stdout
+    assert all(len(line) <= 80 for line in shown.splitlines())
+    assert set(shown.replace(",", " ").split()) >= {"lateral_thinking", "threatbench"}

@@ -243,19 +243,19 @@ def difference_table(versus: Versus) -> TextTable:
 
 
 def flipped_table(versus: Versus, at_most: int) -> TextTable:
-    """Return at most so many flipped tasks, losses first."""
-    flipped = versus.comparison.flipped
+    """Return at most so many flipped tasks with their trials, losses first."""
+    trials: dict[tuple[str, str, str], list[str]] = {}
+    for pair in versus.comparison.flipped:
+        task, flip = pair.first.task, "won" if pair.change > 0 else "lost"
+        key = (task.task_id, flip, ", ".join(task.families) or CLEAN)
+        trials.setdefault(key, []).append(str(pair.first.row.name.trial))
     rows = [
-        (
-            pair.first.task.task_id,
-            str(pair.first.row.name.trial),
-            "won" if pair.change > 0 else "lost",
-            ", ".join(pair.first.task.families) or CLEAN,
-        )
-        for pair in flipped[:at_most]
+        (task_id, flip, ", ".join(numbers), families)
+        for (task_id, flip, families), numbers in list(trials.items())[:at_most]
     ]
-    note = f"{at_most} of {len(flipped):,}; --json prints all." if len(flipped) > at_most else ""
-    return TextTable("Flipped tasks", ("Task", "Trial", "Flip", "Faults"), rows, names=4, note=note)
+    note = f"{at_most} of {len(trials):,}; --json prints all." if len(trials) > at_most else ""
+    header = ("Task", "Flip", "Trials", "Faults")
+    return TextTable("Flipped tasks", header, rows, names=4, note=note)
 
 
 def flip_data(findings: Findings) -> DataTable:
