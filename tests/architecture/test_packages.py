@@ -28,6 +28,7 @@ LIBRARIES = {
         "sqlglot",
         "yaml",
     },
+    "fumehood.api": {"pandas", "polars", "rich"},
     "fumehood.cli": {"click", "rich", "structlog"},
     "fumehood.core": set(),
     "fumehood.exports": set(),

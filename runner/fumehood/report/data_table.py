@@ -102,15 +102,19 @@ def write_csv(table: DataTable, folder: Path) -> Path:
 def write_parquet(table: DataTable, folder: Path) -> Path:
     """Write ``<name>.parquet`` and return its path."""
     path = folder / f"{table.name}.parquet"
+    with open(path, "wb", opener=open_export) as file:
+        parquet.write_table(arrow_table(table), file)
+    return path
+
+
+def arrow_table(table: DataTable) -> pyarrow.Table:
+    """Return the table as an Arrow table."""
     columns = list(zip(*table.rows, strict=True)) or [()] * len(table.columns)
     arrays = [
         pyarrow.array([_harmless(value) for value in values], type=_TYPES[column.kind])
         for column, values in zip(table.columns, columns, strict=True)
     ]
-    named = pyarrow.table(arrays, names=[column.name for column in table.columns])
-    with open(path, "wb", opener=open_export) as file:
-        parquet.write_table(named, file)
-    return path
+    return pyarrow.table(arrays, names=[column.name for column in table.columns])
 
 
 def _harmless(cell: Cell) -> Cell:

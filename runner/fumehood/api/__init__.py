@@ -1,0 +1,1 @@
+"""The Python interface: run, read and compare without the command line."""
