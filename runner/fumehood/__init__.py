@@ -17,3 +17,7 @@ def __getattr__(name: str) -> Any:
     from fumehood.api import runs
 
     return getattr(runs, name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

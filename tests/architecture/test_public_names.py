@@ -20,10 +20,13 @@ PACKAGE_NAMES = [
 
 
 def _shown(module: ModuleType) -> set[str]:
+    # A front can load its names when they are used, and lists them in its directory.
     return {
         name
-        for name, value in vars(module).items()
-        if name[0] != "_" and name != "annotations" and not inspect.ismodule(value)
+        for name in dir(module)
+        if name[0] != "_"
+        and name not in ("annotations", "Any", "TYPE_CHECKING")
+        and not inspect.ismodule(getattr(module, name))
     }
 
 
