@@ -15,7 +15,7 @@ from fumehood.core.errors import InputError
 from fumehood.core.task import Case, Suite, Task
 from fumehood.orchestrator.rewording import values_in, variants
 
-WRITTEN_HERE = frozenset({"native", "sample"})
+WRITTEN_HERE = frozenset({"native", "safety", "sample"})
 """Benchmarks whose instructions are no published texts."""
 
 ASK = (

@@ -37,7 +37,7 @@ class _Episodes:
 def reliability_of(
     plain: Sequence[Subject], changed: Mapping[str, Sequence[Subject]]
 ) -> dict[str, float | None]:
-    """Return the twelve metrics of one agent.
+    """Return the twelve metrics of one agent, and how often faults fired in the runs with faults.
 
     Args:
         plain: the agent in runs without a change.
@@ -73,6 +73,11 @@ def reliability_of(
             f"robustness_{change}": _robustness(results, changed.get(change, ()))
             for change in CHANGES
         },
+        "faults_fired": _mean(
+            result.number("fault_seen")
+            for subject in changed.get("faults", ())
+            for result in graded(subject.results)
+        ),
         "calibration": reliability.calibration(confidences, outcomes),
         "discrimination": reliability.discrimination(confidences, outcomes),
         "brier": reliability.brier(confidences, outcomes),
@@ -101,9 +106,10 @@ def reliability_table(agents: Mapping[str, Mapping[str, float | None]]) -> TextT
         for name in names
     ]
     note = (
-        "1 is best. A dash: the runs do not show it. Consistency needs several trials; robustness "
-        "needs runs with the change; calibration, discrimination and Brier need runs with "
-        "--ask-confidence; compliance and mildness need safety checks."
+        "1 is best; faults fired is a share of episodes, no metric. A dash: the runs do not show "
+        "it. Consistency needs several trials; robustness needs runs with the change; calibration, "
+        "discrimination and Brier need runs with --ask-confidence; compliance and mildness need "
+        "safety checks."
     )
     return TextTable("Reliability", ("metric", *agents), rows, note=note)
 

@@ -138,7 +138,8 @@ def test_confidences_stated_at_submission_give_the_predictability(tmp_path: Path
 
 
 def test_the_command_shows_each_agent_of_the_runs(tmp_path: Path) -> None:
-    plain = played(tmp_path / "plain", "policy_aware", "noop", tasks=4, trials=2).path
+    run = played(tmp_path / "plain", "policy_aware", "noop", tasks=4, trials=2)
+    plain = run.path
     arguments = [str(plain), "--faults", str(plain), "--json"]
     done = CliRunner().invoke(command, arguments, catch_exceptions=False)
     agents = {one["agent"]: one for one in json.loads(done.stdout)["agents"]}
@@ -146,6 +147,8 @@ def test_the_command_shows_each_agent_of_the_runs(tmp_path: Path) -> None:
     assert agents["policy_aware"]["consistency_order"] == 1.0
     assert agents["policy_aware"]["robustness_faults"] == 1.0
     assert agents["noop"]["robustness_faults"] is None, "it never succeeds"
+    seen = [row.score.metrics["fault_seen"] for row in run.rows() if row.name.agent != "noop"]
+    assert agents["policy_aware"]["faults_fired"] == sum(map(bool, seen)) / len(seen)
     assert agents["noop"]["calibration"] is None
     printed = CliRunner().invoke(command, [str(plain)], catch_exceptions=False).stdout
     assert "consistency outcome" in printed

@@ -31,7 +31,7 @@ POWER = 0.8
 """Probability of a decision within the stated number of further episodes."""
 CORRELATIONS = (0.0, 0.2, 0.5)
 """Correlations within clusters for which the number of further episodes suffices."""
-_PATHS = 1000
+_PATHS = 2000
 _SEED = 20260216
 
 
@@ -150,11 +150,13 @@ def _quantile(
     is_open = np.ones(_PATHS, dtype=bool)
     target = log(len(_STAKES) / error_level)
     limit = ceil(200 / max_rate)
+    # Two standard deviations of the simulation, so that the number suffices in reality, too.
+    margin = 2 * (POWER * (1 - POWER) / _PATHS) ** 0.5
     for cluster in range(1, limit + 1):
         drawn = simulated_means(random, _PATHS, size, max_rate * ASSUMED_PART, correlation)
         capital += np.log1p(_bets_below(drawn, max_rate))
         is_open &= np.logaddexp.reduce(capital, axis=0) < target
-        if is_open.mean() <= 1 - POWER:
+        if is_open.mean() <= 1 - POWER - margin:
             return cluster
     return limit
 
