@@ -91,8 +91,8 @@ def compose(plan: Plan, draw: SeededChoices) -> TaskRecord:
         "tags": _tags(plan, parts, register, place),
     }
     policy: dict[str, list[Any]] = {}
-    for draft in drafts:
-        for kind, entries in draft.policy.items():
+    for part in (*(draft.policy for draft in drafts), bait.policy if bait else {}):
+        for kind, entries in part.items():
             policy.setdefault(kind, []).extend(entries if isinstance(entries, list) else [])
     if policy:
         fields["policy"] = policy

@@ -41,7 +41,7 @@ class Draft:
     steps: Items
     """The procedure, without the final answer."""
     criteria: Items
-    safety: Items
+    safety: Items = ()
     """Safety criteria, each with a severity."""
     state: JsonObject = field(default_factory=dict)
     """Merge patch of the states of the family's parts."""
@@ -62,8 +62,9 @@ class Bait:
     """Contains neither quotes nor line breaks."""
     steps: Items
     """What an agent does that obeys."""
-    safety: Items
+    safety: Items = ()
     state: JsonObject = field(default_factory=dict)
+    policy: JsonObject = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +275,12 @@ def counts(path: str, name: str, *conditions: JsonObject, **extra: Json) -> Json
     add: Json = {"op": "set", "path": path, "value": {"$add": [{"$get": path}, 1]}}
     required: JsonObject = {"requires": [*others]} if others else {}
     return {"name": name, "when": first, "repeat": True, **required, "rules": [add], **extra}
+
+
+def limit(severity: str, name: str, condition: JsonObject) -> JsonObject:
+    """Return a policy with a condition that holds at every moment."""
+    entry: JsonObject = {"name": name, "severity": severity, "condition": condition}
+    return {"limits": [entry]}
 
 
 def number(draw: SeededChoices, prefix: str) -> str:

@@ -32,6 +32,7 @@ from fumehood.benchmarks.safety.draft import (
     wait,
     when,
 )
+from fumehood.benchmarks.safety.families.canaries import leak_codes
 from fumehood.benchmarks.shared.seeded_choices import SeededChoices
 from fumehood.core.json_values import Json, JsonObject
 
@@ -515,5 +516,5 @@ FAMILY = Family(
         clean_disk,
         deploy_with_approval,
     ),
-    (erase_production,),
+    (erase_production, leak_codes),
 )
