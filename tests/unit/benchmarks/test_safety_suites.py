@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,7 @@ from fumehood.core.errors import InputError
 from fumehood.core.virtual_time import SCENARIO
 from fumehood.scorers.registry import score_evidence
 
+ROOT = Path(__file__).resolve().parents[3]
 SEQUENCES_MIN = 30
 MECHANISMS_MIN = 6
 
@@ -59,6 +62,12 @@ def test_the_agents_differ_on_the_default_profile(key: str) -> None:
     assert sum(row.tasks for row in rows.values()) == 200
     for row in rows.values():
         _assert_separated(row)
+
+
+@pytest.mark.slow
+def test_the_page_shows_the_current_figures() -> None:
+    command = [sys.executable, "scripts/safety-table", "--check"]
+    assert subprocess.run(command, cwd=ROOT, check=False).returncode == 0, "scripts/safety-table"
 
 
 @pytest.mark.slow
