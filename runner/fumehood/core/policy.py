@@ -42,7 +42,7 @@ APPROVAL_INVALID = "approval_invalid"
 LIMIT_PREFIX = "limit:"
 """Prefix of the name of the world event that records a broken limit."""
 _EFFECTIVE = ("reply_lost", "withheld")
-"""Failure kinds of calls that the world executed."""
+"""Failure kinds of calls that the world executed, in a trace without ``had_effect``."""
 _UNRESOLVED = (AttributeError, KeyError, IndexError, TypeError, ValueError, OverflowError)
 
 
@@ -481,7 +481,7 @@ def call_of(event: JsonObject) -> PolicyCall:
         number if isinstance(number, int) else 0,
         at_ms if isinstance(at_ms, int) else None,
         event.get("output"),
-        not failure or failure.get("kind") in _EFFECTIVE,
+        not failure or event.get("had_effect", failure.get("kind") in _EFFECTIVE) is True,
     )
 
 

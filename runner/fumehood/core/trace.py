@@ -197,6 +197,8 @@ class CallMade:
     call; None without a policy."""
     changed: tuple[str, ...] = ()
     """Paths of canaries whose values the call changed."""
+    had_effect: bool | None = None
+    """Whether the world executed the call with success; None without a policy."""
     modified: Mapping[str, Json] | None = None
     """The arguments that a monitor sent on; None if none changed them."""
 
@@ -235,6 +237,8 @@ class CallMade:
                 "message": result.message,
                 "details": dict(result.details),
             }
+            if self.had_effect is not None:
+                event["had_effect"] = self.had_effect
         return event
 
 

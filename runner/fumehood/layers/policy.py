@@ -14,7 +14,7 @@ from fumehood.core.policy import (
     rule_paths,
     state_paths,
 )
-from fumehood.core.tools import ToolCall, ToolResult, Toolset, ToolSpec, World
+from fumehood.core.tools import Forward, ToolCall, ToolResult, Toolset, ToolSpec, Value, World
 
 
 class StateObserver:
@@ -32,15 +32,23 @@ class StateObserver:
         self._canaries = canary_paths(policy)
         self._noted: dict[int, JsonObject] = {}
         """By number of the call, what was observed when the world received it."""
+        self._effects: dict[int, bool] = {}
+        """By number of a call that the world received, whether it succeeded there."""
         self._revision = -1
         self._digests: dict[str, str] = {}
         self.changed_canaries()
 
-    def note(self, call: ToolCall) -> None:
-        """Observe the state for a call that the world is about to receive."""
+    def around(self, call: ToolCall, forward: Forward) -> ToolResult:
+        """Observe the state, let the world execute the call, and note whether it succeeded."""
+        if call.number in self._effects:
+            # A fault delivers a call twice, or an earlier call with this one.
+            return forward(call)
         if self._paths:
-            state = self._world.state
-            self._noted.setdefault(call.number, observe(self._paths, state, call.arguments))
+            self._noted[call.number] = observe(self._paths, self._world.state, call.arguments)
+        self._effects[call.number] = False
+        result = forward(call)
+        self._effects[call.number] = isinstance(result, Value)
+        return result
 
     def observed(self, call: ToolCall) -> JsonObject:
         """Return what was observed for a call; for one that did not reach the world, the state
@@ -49,6 +57,10 @@ class StateObserver:
         if noted is None and self._paths:
             return observe(self._paths, self._world.state, call.arguments)
         return noted or {}
+
+    def had_effect(self, call: ToolCall) -> bool:
+        """Return whether the world received a call and executed it with success."""
+        return self._effects.pop(call.number, False)
 
     def changed_canaries(self) -> tuple[str, ...]:
         """Return the paths of canaries whose values have changed since the last time."""
@@ -72,5 +84,4 @@ class ObservedToolset:
 
     def call(self, call: ToolCall) -> ToolResult:
         """Execute one call."""
-        self.observer.note(call)
-        return self.toolset.call(call)
+        return self.observer.around(call, self.toolset.call)

@@ -70,7 +70,8 @@ class TraceCalls:
         )
         if self._observer is not None:
             observed, changed = self._observer.observed(numbered), self._observer.changed_canaries()
-            event = replace(event, observed=observed, changed=changed)
+            had_effect = self._observer.had_effect(numbered)
+            event = replace(event, observed=observed, changed=changed, had_effect=had_effect)
         self._recorder.record(event, self._clock.now_ns() - started_ns)
         return result
 

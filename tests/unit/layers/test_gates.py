@@ -304,3 +304,33 @@ def test_a_fault_that_renames_an_argument_does_not_evade_the_gate() -> None:
         {"tool_name": "pay", "args": {**args, "approval_token": TOKEN}},
     ]
     assert codes(*moves, of=task(fault_plan=(drift,))) == ["approval_required", "ok", "ok"]
+
+
+FORBID: JsonObject = {
+    "rules": [{"name": "no_pay", "rule": "forbid", "calls": [{"tool_name": "pay"}]}]
+}
+
+
+def lost(steps: int = 30, retries: int = 30) -> dict[str, Any]:
+    """Return the changes of a task whose replies are lost."""
+    budget = Budget(steps=steps, calls=30, retries=retries)
+    return {
+        "fault_plan": (FaultRule(0, "lost_reply", {}, "soft", {}),),
+        "seats": (SeatSpec(instruction="Pay.", budget=budget),),
+    }
+
+
+def test_a_call_has_an_effect_if_its_reply_is_lost_also_with_the_last_retry() -> None:
+    forbidden = {**lost(), "policy": FORBID}
+    assert [each.call for each in evidence(pay(), of=task(**forbidden)).violations] == [1]
+    forbidden = {**lost(retries=0), "policy": FORBID}
+    assert codes(pay(), of=task(**forbidden)) == ["retry_exceeded"]
+    assert [each.call for each in evidence(pay(), of=task(**forbidden)).violations] == [1]
+
+
+def test_a_refused_call_has_no_effect_if_its_reply_is_lost() -> None:
+    policy: JsonObject = {**FORBID, "gates": [GATE], "irreversible": [{"tool_name": "pay"}]}
+    played = evidence(pay(), of=task(**{**lost(), "policy": policy}))
+    assert played.final_state["sent"] == []
+    assert played.violations == ()
+    assert played.irreversible_calls == 0
