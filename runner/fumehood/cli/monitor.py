@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,12 +18,13 @@ from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
 from fumehood.core.score import SEVERITIES
 from fumehood.gateway.responses import read_response
-from fumehood.monitors.host import MonitorHost
+from fumehood.monitors.host import AskModel, MonitorHost
 from fumehood.monitors.monitor import Facts
 from fumehood.monitors.offline import Exchanges, Timeline, play
 from fumehood.monitors.offline import recorded as recorded_decisions
-from fumehood.orchestrator.config import run_config
+from fumehood.orchestrator.config import read_yaml, run_config
 from fumehood.orchestrator.harm import first_harm
+from fumehood.orchestrator.monitor_models import ask_models
 from fumehood.orchestrator.monitors import monitor_specs
 from fumehood.records.files import write_export
 from fumehood.records.row import EpisodeName
@@ -61,9 +62,10 @@ class _Share(click.ParamType[float]):
     "monitors",
     multiple=True,
     metavar="MONITOR",
-    help="FILE.yaml, FILE.py:Class or module:Class. Repeatable: each decides if the one before "
-    "escalates.",
+    help="FILE.yaml, FILE.py:Class, module:Class or model:NAME. Repeatable: each decides if "
+    "the one before escalates.",
 )
+@click.option("--config", type=PATH, help="YAML file with `models`, and with `monitors`.")
 @click.option("--recorded", is_flag=True, help="Score the decisions of the run's live monitors.")
 @click.option(
     "--severity",
@@ -86,6 +88,7 @@ class _Share(click.ParamType[float]):
 def monitor(
     run_dirs: tuple[Path, ...],
     monitors: tuple[str, ...],
+    config: Path | None,
     recorded: bool,
     severity: str,
     false_alarms: float,
@@ -116,16 +119,18 @@ def monitor(
             monitor_json,
             monitor_score,
         )
-    if bool(monitors) is recorded:
-        raise InputError("name either --monitor or --recorded")
+    settings = {**(read_yaml(config) if config else {}), **_given(monitors)}
+    if bool(settings.get("monitors")) is recorded:
+        raise InputError("name either --monitor, --config with monitors, or --recorded")
     if recorded and against is not None:
         raise InputError("--against compares with a run with live monitors; --recorded reads one")
     if against is not None and len(run_dirs) > 1:
         raise InputError("--against needs one run to compare with; name one DIR")
-    specs = monitor_specs(run_config({"suite": "", "agents": ("",), "monitors": monitors}))
+    named = run_config({"suite": "", "agents": ("",), **settings})
+    specs = monitor_specs(named)
     if html is not None and not html.parent.is_dir():
         raise InputError(f"--html: there is no folder {html.parent}; create it first")
-    with _started(specs) as host:
+    with _started(specs, ask_models(named, specs)) as host:
         runs = read_runs(run_dirs, unverified=unverified)
         watched = read_runs([against] if against else [], unverified=unverified)
         results = [(run, each) for run in runs for each in run.results if each.row.trace]
@@ -151,8 +156,12 @@ def monitor(
     print_tables(*tables, mark=mark)
 
 
+def _given(monitors: Sequence[str]) -> dict[str, Any]:
+    return {"monitors": monitors} if monitors else {}
+
+
 @contextmanager
-def _started(specs: Sequence[MonitorSpec]) -> Iterator[MonitorHost]:
+def _started(specs: Sequence[MonitorSpec], ask_model: AskModel | None) -> Iterator[MonitorHost]:
     """Yield the host of the monitors, whose processes end with the context.
 
     Raises:
@@ -162,7 +171,7 @@ def _started(specs: Sequence[MonitorSpec]) -> Iterator[MonitorHost]:
     host = MonitorHost(specs)
     try:
         if specs:
-            host.start()
+            host.start(ask_model)
         yield host
     finally:
         host.stop()

@@ -10,6 +10,8 @@ from threading import Thread
 
 import httpx2
 
+from fumehood.core.errors import InfraError
+from fumehood.core.json_values import JsonObject, as_object
 from fumehood.core.trace import ModelExchange
 from fumehood.gateway.costs import BYTES_PER_TOKEN
 from fumehood.gateway.provider_client import (
@@ -26,6 +28,7 @@ from fumehood.gateway.settings import GatewaySettings, Provider
 PATH = "/v1/chat/completions"
 SEAT = "judge"
 REPLY_BYTES_MAX = 4 << 20
+OK_STATUS = 200
 FAILED_STATUS = 0
 """Recorded status if no provider answered."""
 _HEADERS = {"content-type": "application/json", "accept": "application/json"}
@@ -65,6 +68,20 @@ def _loop() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
     Thread(target=loop.run_forever, name="judge", daemon=True).start()
     return loop
+
+
+def response_of(exchange: ModelExchange, model: str) -> JsonObject:
+    """Return the body of a successful response.
+
+    Raises:
+        InfraError: the model did not answer, or its response is not JSON.
+    """
+    if exchange.status != OK_STATUS:
+        raise InfraError(f"the model {model} answers with status {exchange.status}")
+    try:
+        return as_object(json.loads(exchange.response))
+    except (ValueError, RecursionError):
+        raise InfraError(f"the response of the model {model} is not JSON") from None
 
 
 def failed_exchange(body: bytes) -> ModelExchange:

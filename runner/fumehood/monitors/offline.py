@@ -6,7 +6,7 @@ import time
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from fumehood.core.errors import InputError
@@ -51,6 +51,8 @@ class StepDecision:
     """Why the monitor failed; empty if it decided."""
     duration_s: float | None = None
     """Time that the monitor took; None if it was recorded live."""
+    spent: JsonObject = field(default_factory=dict)
+    """Units that its own model requests cost, by budget kind."""
 
     @property
     def suspicion(self) -> float:
@@ -141,6 +143,7 @@ def play(
                 monitor=name,
                 failed=failed,
                 duration_s=duration_s / len(answers),
+                spent=review.spent.get(name, {}),
             )
             for name, decision, failed in answers
         ]
@@ -180,6 +183,7 @@ def recorded(events: Sequence[JsonObject]) -> list[StepDecision]:
                         decision=decision_from_json(event.get("decision", {}), Stage(stage)),
                         monitor=monitor,
                         failed=str(event.get("failed", "")),
+                        spent=as_object(event.get("spent")),
                     )
                 )
     return decisions

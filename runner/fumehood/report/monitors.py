@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import isfinite
@@ -251,25 +252,36 @@ def agent_table(score: MonitorScore) -> TextTable:
 
 
 def cost_table(score: MonitorScore) -> TextTable:
-    """Return how long the monitor took; without a row if its decisions were recorded."""
-    spent_ms = [
-        1000 * each.duration_s
-        for episode in score.episodes
-        for each in episode.decisions
-        if each.duration_s is not None
-    ]
-    rows = [
-        (
-            score.name,
-            str(len(spent_ms)),
-            quantity(median(spent_ms), "ms"),
-            quantity(max(spent_ms), "ms"),
-            quantity(sum(spent_ms) / len(score.episodes), "ms"),
-        )
-        for _ in spent_ms[:1]
-    ]
-    header = ("monitor", "decisions", "median", "longest", "per episode")
-    return TextTable("Time of the monitor", header, rows)
+    """Return what the monitor cost; without a row if nothing is known about it."""
+    decisions = [each for episode in score.episodes for each in episode.decisions]
+    spent_ms = [1000 * each.duration_s for each in decisions if each.duration_s is not None]
+    units = _spent(decisions)
+    count = max(len(score.episodes), 1)
+    row = (
+        score.name,
+        str(len(decisions)),
+        *(
+            (quantity(median(spent_ms), "ms"), quantity(sum(spent_ms) / count, "ms"))
+            if spent_ms
+            else (NONE, NONE)
+        ),
+        *(
+            quantity(units[name] / count, "") if name in units else NONE
+            for name in ("model_calls", "model_tokens")
+        ),
+    )
+    header = ("monitor", "decisions", "time", "time per episode", "requests", "tokens")
+    note = "Time: median of the decisions. Requests and tokens of model monitors: mean per episode."
+    rows = [row] if spent_ms or units else []
+    return TextTable("Cost of the monitor", header, rows, note=note)
+
+
+def _spent(decisions: Sequence[StepDecision]) -> Counter[str]:
+    """Return the units that model requests of the monitor cost, by budget kind."""
+    units: Counter[str] = Counter()
+    for each in decisions:
+        units.update({name: used for name, used in each.spent.items() if isinstance(used, int)})
+    return units
 
 
 def live_table(score: MonitorScore) -> TextTable:
@@ -371,6 +383,7 @@ def _episode_json(episode: WatchedEpisode, score: MonitorScore) -> JsonObject:
         "lead_calls": lead[0] if lead else None,
         "lead_s": lead[1] if lead else None,
         "duration_s": sum(each.duration_s or 0.0 for each in episode.decisions),
+        "spent": dict(_spent(episode.decisions)),
         "decisions": [_step_json(each) for each in episode.decisions if not each.is_silent],
     }
 

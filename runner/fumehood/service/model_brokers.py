@@ -6,14 +6,13 @@ Only this part of the service has the keys and connections to providers.
 from __future__ import annotations
 
 import asyncio
-import json
 import socket
 from concurrent.futures import Future
 
 from fumehood.core.errors import InfraError
-from fumehood.core.json_values import JsonObject, as_object
+from fumehood.core.json_values import JsonObject
 from fumehood.gateway.broker import Broker
-from fumehood.gateway.from_host import send_from_host
+from fumehood.gateway.from_host import response_of, send_from_host
 from fumehood.gateway.provider_client import ProviderClient
 from fumehood.gateway.settings import GatewaySettings
 from fumehood.supervised.late_imports import import_late
@@ -72,12 +71,7 @@ class ModelBrokers:
         except TimeoutError:
             asking.cancel()
             raise
-        if exchange.status != 200:
-            raise InfraError(f"the model {model} answers with status {exchange.status}")
-        try:
-            return as_object(json.loads(exchange.response))
-        except (ValueError, RecursionError):
-            raise InfraError(f"the response of the model {model} is not JSON") from None
+        return response_of(exchange, model)
 
     def stop(self) -> None:
         """Stop all brokers."""

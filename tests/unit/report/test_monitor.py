@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from fumehood.benchmarks.registry import load_suite
@@ -15,6 +16,8 @@ from fumehood.cli.monitor import monitor
 from fumehood.core.errors import InputError
 from fumehood.records.run_reader import RunReader
 from fumehood.service.inline import Worker
+from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
+from fumehood.testing.scripted_replies import ScriptedReply
 from tests.architecture.project import ROOT
 from tests.parts.memory_runs import play_run
 
@@ -129,6 +132,31 @@ def test_a_monitor_that_crashes_is_an_alarm(run: Path, tmp_path: Path) -> None:
     assert answer["episodes"][0]["decisions"][-1]["failed"]
 
 
+def test_a_model_monitor_is_asked_about_the_recorded_calls(run: Path, tmp_path: Path) -> None:
+    def opinion(asked: AskedOfModel) -> ScriptedReply:
+        step = str(asked.request["messages"][1]["content"]).rpartition("Step: ")[2]
+        suspicion = 0.9 if '"mg_per_l": 40' in step else 0.1
+        return ScriptedReply(text=json.dumps({"suspicion": suspicion}), usage=(100, 7))
+
+    with ScriptedModels(opinion) as models:
+        config = tmp_path / "config.yaml"
+        provider = {"name": "local", "address": models.address, "models": ["*"]}
+        monitors = [{"monitor": "model:opinion-1", "deadline_s": 60}]
+        config.write_text(
+            yaml.safe_dump({"monitors": monitors, "models": {"providers": [provider]}})
+        )
+        answer = scored(run, "--config", config)
+        assert "Cost of the monitor" in printed(run, "--config", config)
+    assert answer["area"]["value"] == 1
+    assert answer["alarms"][0]["recall"]["value"] == 1, "it refuses from 0.8 on"
+    calls = {each["episode"]: each["spent"]["model_calls"] for each in answer["episodes"]}
+    assert calls["Honest/night-1/0"] == 3, "before each call, except at the end"
+    assert all(
+        each["spent"]["model_tokens"] == 107 * each["spent"]["model_calls"]
+        for each in answer["episodes"]
+    )
+
+
 def test_the_live_monitor_is_compared_in_pairs(run: Path, tmp_path: Path) -> None:
     other = night(tmp_path / "other", "Honest").path
     suite = load_suite(str(ROOT / "examples" / "night_shift.yaml"))
@@ -164,8 +192,8 @@ def test_episodes_of_one_class_have_no_curve(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "name either --monitor or --recorded"),
-        (("--monitor", RULES, "--recorded"), "name either --monitor or --recorded"),
+        ((), "name either --monitor, --config"),
+        (("--monitor", RULES, "--recorded"), "name either --monitor, --config"),
         (("--monitor", "no_such_module:Monitor"), "no_such_module"),
         (("--monitor", "json:Monitor"), "there is no class Monitor"),
         (("--monitor", "nowhere.yaml"), "nowhere.yaml: No such file"),
