@@ -221,6 +221,7 @@ def test_a_message_that_is_too_long_is_refused_before_it_is_read(http: HttpSeat)
         ("/fumehood.v1.ToolService/CallTool", b"\xff\xfe", "invalid_argument"),
         ("/fumehood.v1.ToolService/Interact", "{}", "unimplemented"),
         ("/etc/passwd", "", "not_found"),
+        ("/task", "{}", "wrong_method"),
     ],
 )
 def test_malformed_requests_are_refused_with_a_documented_code(

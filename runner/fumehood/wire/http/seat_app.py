@@ -7,6 +7,7 @@ from concurrent.futures import Executor
 from contextlib import asynccontextmanager
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
@@ -54,7 +55,7 @@ async def seat_app(
         Route("/report", paths.report, methods=["POST"]),
         *_models(models),
     ]
-    app = Starlette(routes=routes, exception_handlers={404: _not_found})
+    app = Starlette(routes=routes, exception_handlers={404: _not_found, 405: _wrong_method})
     # Without a Host header, the URL of a redirect would begin with the path of the socket on the
     # host.
     app.router.redirect_slashes = False
@@ -115,3 +116,10 @@ async def _not_found(request: Request, _error: Exception) -> Response:
     # request.url would contain the path of the socket, for the same reason.
     path = request.scope["path"]
     return JSONResponse({"code": "not_found", "message": f"no such path: {path}"}, 404)
+
+
+async def _wrong_method(request: Request, error: Exception) -> Response:
+    headers = (error.headers if isinstance(error, HTTPException) else None) or {}
+    path, allowed = request.scope["path"], headers.get("Allow", "another method")
+    message = f"{path} does not take {request.method}: use {allowed}"
+    return JSONResponse({"code": "wrong_method", "message": message}, 405, headers)
