@@ -126,9 +126,9 @@ def _setting(name: str) -> str:
     "--monitor",
     multiple=True,
     metavar="MONITOR",
-    help="Monitor that decides about each step: FILE.yaml, FILE.py:Class, module:Class or "
-    "model:NAME; replaces `monitors` of --config. Repeatable: each decides if the one before "
-    "escalates.",
+    help="Monitor that decides about each step: FILE.yaml, FILE.py:Class, module:Class, "
+    "model:NAME or person; replaces `monitors` of --config. Repeatable: each decides if the one "
+    "before escalates.",
 )
 @click.option("--i-trust-this-agent", is_flag=True, help=_setting("i_trust_this_agent"))
 @click.option("--out", type=PATH, default=None, help="Run folder.  [default: runs/TIME]")

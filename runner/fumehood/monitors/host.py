@@ -18,14 +18,18 @@ from fumehood.core.episode_spec import MonitorSpec
 from fumehood.core.errors import InfraError, InputError, SpecError
 from fumehood.core.json_values import JsonObject, as_object, finite_number, no_constant
 from fumehood.monitors.monitor import (
+    ALLOWED,
     Action,
     Decision,
     Facts,
+    Stage,
     Step,
+    StepKind,
     decision_from_json,
     facts_from_json,
     step_from_json,
 )
+from fumehood.monitors.person import RemotePerson
 from fumehood.monitors.review import (
     CLOSED,
     HEAD_START_MS,
@@ -51,6 +55,8 @@ END_S = 2.0
 HEALTH_CHECK = Step(seat="health_check", number=1, tool="health_check", arguments={})
 """A harmless step."""
 _ENTRY = "monitor"
+PERSON = "person"
+"""Kind of a monitor without a process."""
 AskModel = Callable[[str, bytes, float], JsonObject]
 """Sends a chat completion to a model. Arguments: the model, the body, the timeout in seconds.
 Raises ``TimeoutError``, or ``InfraError`` if no provider answers it."""
@@ -59,12 +65,14 @@ Raises ``TimeoutError``, or ``InfraError`` if no provider answers it."""
 class MonitorHost:
     """The monitors of a service. Safe to use from several threads."""
 
-    def __init__(self, specs: Sequence[MonitorSpec]) -> None:
+    def __init__(self, specs: Sequence[MonitorSpec], person: socket.socket | None = None) -> None:
         """Start the fork server, without a thread; ``start`` waits for it.
 
         Args:
             specs: the monitors of the run, in the order in which they are asked.
+            person: connection to a person; None for no person.
         """
+        self._person = RemotePerson(person) if person is not None else None
         self.specs = {spec.name: spec for spec in specs}
         module = "fumehood.monitors.process"
         self._server = ForkServer({_ENTRY: f"{module}:serve"}, modules=[module], wait=False)
@@ -82,6 +90,10 @@ class MonitorHost:
         self._ask_model = ask_model
         self._server.wait_until_ready()
         for spec in self.specs.values():
+            if spec.kind == PERSON:
+                if self._person is None:
+                    raise InputError(f"the monitor {spec.name}: this command asks no person")
+                continue
             if "model" in spec.settings and ask_model is None:
                 raise InputError(f"the monitor {spec.name}: this command calls no model")
             try:
@@ -102,7 +114,7 @@ class MonitorHost:
         if unknown := set(names) - self.specs.keys():
             raise SpecError("monitors", f"the service has no monitor {min(unknown)!r}")
         specs = [self.specs[name] for name in names]
-        return EpisodeMonitors(self._server, specs, self._ask_model)
+        return EpisodeMonitors(self._server, specs, self._ask_model, self._person)
 
     def stop(self) -> None:
         """End all monitors."""
@@ -218,6 +230,37 @@ class _Session:
             raise _Failed("invalid", f"its answer is not valid: {error}") from None
 
 
+class _PersonSession:
+    """A person in one episode. Only tool calls are shown, before they are executed."""
+
+    needs_state = False
+
+    def __init__(self, spec: MonitorSpec, person: RemotePerson) -> None:
+        self.spec = spec
+        self._person = person
+        self._is_closed = False
+
+    def decide(self, step: Step) -> Decision:
+        if step.stage is not Stage.BEFORE or step.kind is not StepKind.TOOL:
+            return ALLOWED
+        timeout_s = self.spec.deadline_ms / 1000
+        try:
+            answer = self._person.ask(step, timeout_s, lambda: self._is_closed)
+            return decision_from_json(answer, step.stage)
+        except TimeoutError:
+            raise _Failed("deadline", f"no answer within {timeout_s:g} s") from None
+        except (OSError, ValueError) as error:
+            raise _Failed("ended", str(error)) from None
+
+    def take_spent(self) -> JsonObject:
+        return {}
+
+    def close(self) -> None:
+        self._is_closed = True
+
+    kill = close
+
+
 class EpisodeMonitors:
     """The monitors of one episode; implements ``Reviewer``, and knows how long they took."""
 
@@ -226,14 +269,16 @@ class EpisodeMonitors:
         server: ForkServer,
         specs: Sequence[MonitorSpec],
         ask_model: AskModel | None = None,
+        person: RemotePerson | None = None,
     ) -> None:
         self.has_failed = False
         """Whether a monitor failed its health check too."""
         self.on_wait: OnWait = ignore_wait
         self._server = server
         self._ask_model = ask_model
+        self._person = person
         self._specs = specs
-        self._sessions: list[_Session] = []
+        self._sessions: list[_Session | _PersonSession] = []
         self._facts = Facts(world="", instructions={})
         self._waited_ns = 0
         self._waiting_since_ns: int | None = None
@@ -256,6 +301,9 @@ class EpisodeMonitors:
         self._facts = facts
         for spec in self._specs:
             try:
+                if spec.kind == PERSON and self._person is not None:
+                    self._sessions.append(_PersonSession(spec, self._person))
+                    continue
                 self._sessions.append(self._begun(spec))
             except (_Failed, InfraError) as error:
                 self.has_failed = True
@@ -308,6 +356,8 @@ class EpisodeMonitors:
 
     def _check_health(self, spec: MonitorSpec, failed: _Failed) -> None:
         try:
+            if spec.kind == PERSON:
+                raise failed  # An agent is not the reason that a person does not answer.
             with self._begun(spec) as session:
                 session.decide(HEALTH_CHECK)
         except (_Failed, InfraError) as error:

@@ -337,7 +337,9 @@ class AgentConfig(_Strict):
 class MonitorConfig(_Strict):
     """A monitor with a name, a deadline, or arguments of its class."""
 
-    monitor: str = Field(description="FILE.yaml, FILE.py:Class, module:Class or model:NAME.")
+    monitor: str = Field(
+        description="FILE.yaml, FILE.py:Class, module:Class, model:NAME or person."
+    )
     name: str | None = Field(
         default=None, min_length=1, max_length=64, description="Name in the trace."
     )
@@ -506,7 +508,7 @@ class RunConfig(_Strict):
     monitors: tuple[TextOr[MonitorConfig], ...] | None = Field(
         None,
         description="Monitors that decide about each step, in order: FILE.yaml, FILE.py:Class, "
-        "module:Class or model:NAME.",
+        "module:Class, model:NAME or person.",
     )
     seats: dict[str, Counterpart] = Field(
         default_factory=dict, description="Counterpart by seat; default: the one the suite names."

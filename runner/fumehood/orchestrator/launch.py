@@ -6,7 +6,7 @@ import os
 import platform
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -29,7 +29,8 @@ from fumehood.orchestrator.data_source import create_recording_folder
 from fumehood.orchestrator.episode_runner import EpisodeRunner
 from fumehood.orchestrator.judging import RunJudge
 from fumehood.orchestrator.models import ModelRun
-from fumehood.orchestrator.monitors import check_models, check_unchanged, monitor_facts
+from fumehood.orchestrator.monitors import PERSON, check_models, check_unchanged, monitor_facts
+from fumehood.orchestrator.person import Person
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.run import Run, RunLimits, missing
 from fumehood.orchestrator.service_pool import HttpOffer, ServicePool, http_offer
@@ -302,6 +303,9 @@ def _execute(
     with ExitStack() as stack:
         calls_folder = stack.enter_context(owned_folder(labels))
         calls_folder.chmod(0o755)
+        person = None
+        if any(spec.kind == PERSON for spec in setup.monitors):
+            person = stack.enter_context(closing(Person()))
         pool = stack.enter_context(
             ServicePool(
                 config.service_workers,
@@ -311,6 +315,7 @@ def _execute(
                 limits=config.messages.changed(),
                 inline=engine.isolation is Isolation.INLINE,
                 monitors=setup.monitors,
+                person=person,
             )
         )
         create_recording_folder(config, pool.owner_uid)

@@ -15,8 +15,8 @@ from fumehood.gateway.settings import GatewaySettings, ModelsMode
 from fumehood.monitors.rules import read_rules
 from fumehood.orchestrator.config import ModelBudget, MonitorConfig, RunConfig, parse_yaml
 
-RULES, PYTHON, MODEL = "rules", "python", "model"
-DEADLINE_S = {RULES: 10.0, PYTHON: 10.0, MODEL: 120.0}
+RULES, PYTHON, MODEL, PERSON = "rules", "python", "model", "person"
+DEADLINE_S = {RULES: 10.0, PYTHON: 10.0, MODEL: 120.0, PERSON: 600.0}
 """Time for one decision, by kind."""
 MODEL_ARGUMENTS: Mapping[str, type | tuple[type, ...]] = {
     "instructions": str,
@@ -27,7 +27,7 @@ MODEL_ARGUMENTS: Mapping[str, type | tuple[type, ...]] = {
     "history": int,
 }
 """Arguments of a model monitor, with their types."""
-FORMS = "FILE.yaml, FILE.py:Class, module:Class or model:NAME"
+FORMS = "FILE.yaml, FILE.py:Class, module:Class, model:NAME or person"
 
 
 def monitor_configs(config: RunConfig) -> tuple[MonitorConfig, ...]:
@@ -126,6 +126,10 @@ def _settings(monitor: MonitorConfig) -> tuple[str, dict[str, Any]]:
         return MODEL, _model_settings(monitor, text.removeprefix(f"{MODEL}:"))
     if monitor.budget != ModelBudget():
         raise InputError(f"monitors: {text}: only a model monitor has a budget")
+    if text == PERSON:
+        if monitor.arguments:
+            raise InputError(f"monitors: {text}: takes no arguments")
+        return PERSON, {}
     place, has_class, class_name = text.rpartition(":")
     if not (has_class and place and class_name.isidentifier()):
         raise InputError(f"monitors: {text!r} is not {FORMS}")
@@ -168,6 +172,11 @@ def check_models(
         InputError: one cannot; names the remedy.
     """
     for spec in specs:
+        if is_inline and spec.kind in (MODEL, PERSON):
+            raise InputError(
+                f"the monitor {spec.name}: the inline engine calls no model and waits for no "
+                "person: use --engine docker or bubblewrap"
+            )
         model = spec.settings.get("model") if spec.kind == MODEL else None
         if model is None:
             continue
@@ -175,11 +184,6 @@ def check_models(
             raise InputError(f"the monitor {spec.name}: add a provider of {model} under `models`")
         if gateway.mode is ModelsMode.REPLAY:
             raise InputError(f"the monitor {spec.name}: a model monitor needs `models.mode: live`")
-        if is_inline:
-            raise InputError(
-                f"the monitor {spec.name}: the inline engine calls no model: "
-                "use --engine docker or bubblewrap"
-            )
 
 
 def _is_rule_file(text: str) -> bool:

@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -25,6 +26,7 @@ from fumehood.engines.ownership import owner_labels
 from fumehood.engines.records import FolderRecords, SessionRecords
 from fumehood.gateway.settings import GatewaySettings, settings_to_line
 from fumehood.orchestrator.agents import NamedAgent
+from fumehood.orchestrator.person import Person
 from fumehood.orchestrator.stalls import Stalls
 from fumehood.supervised.fork_server import ONE_THREAD
 from fumehood.wire.control_client import ControlClient
@@ -115,6 +117,8 @@ class ServiceOptions:
     """Play built-in agents inside the service, and open no episode for a box."""
     monitors: Sequence[MonitorSpec] = ()
     """Monitors of the steps of agents."""
+    person: Person | None = None
+    """Answers the monitor ``person``; None for no person."""
 
     def arguments(self) -> tuple[str, ...]:
         """Return command-line arguments of a service."""
@@ -160,14 +164,23 @@ class ServiceWorker:
         """
         options = options or ServiceOptions()
         self._directory = directory
+        arguments, passed_fds = options.arguments(), list[int]()
+        if options.person is not None:
+            own_end, service_end = socket.socketpair()
+            options.person.serve(own_end)
+            passed_fds.append(service_end.fileno())
+            arguments = (*arguments, "--person", str(service_end.fileno()))
         self._process = subprocess.Popen(
-            service_command(directory, options.arguments()),
+            service_command(directory, arguments),
             stdin=subprocess.PIPE,
+            pass_fds=passed_fds,
             env=service_environment(),
             # Ctrl-C in the terminal is for the orchestrator, whose running episodes still need
             # services.
             start_new_session=True,
         )
+        if options.person is not None:
+            service_end.close()
         # A service ends when its standard input closes; the record is for one that is stopped or
         # stuck.
         self._record = SessionRecords().write(
@@ -279,6 +292,7 @@ class ServicePool:
         limits: Mapping[str, int] | None = None,
         inline: bool = False,
         monitors: Sequence[MonitorSpec] = (),
+        person: Person | None = None,
     ) -> None:
         """Start ``workers`` processes.
 
@@ -290,6 +304,7 @@ class ServicePool:
             limits: limits of agents' messages that differ from the defaults, by name.
             inline: play built-in agents inside the services, and open no episode for a box.
             monitors: of the steps of agents.
+            person: answers the monitor ``person``; None for no person.
 
         Raises:
             InfraError: a service does not start.
@@ -303,6 +318,7 @@ class ServicePool:
             limits=limits,
             inline=inline,
             monitors=monitors,
+            person=person,
         )
         self._folders = FolderRecords()
         self._directory = self._folders.make(labels)

@@ -3,12 +3,14 @@
 import argparse
 import json
 import os
+import socket
 import sys
 from pathlib import Path
 
 from fumehood.core.episode_spec import monitor_spec_from_json
 from fumehood.core.errors import InputError
 from fumehood.gateway.settings import GatewaySettings, settings_from_line
+from fumehood.monitors.host import MonitorHost
 from fumehood.service.message_limits import message_limits
 from fumehood.service.serve import HttpSettings, serve
 
@@ -37,6 +39,7 @@ parser.add_argument(
 parser.add_argument(
     "--monitors", action="store_true", help="read the monitors from standard input, first of all"
 )
+parser.add_argument("--person", type=int, help="descriptor of a socket to a person who monitors")
 options = parser.parse_args()
 
 
@@ -50,7 +53,9 @@ def read_models() -> GatewaySettings:
     return settings_from_line(read_line())
 
 
-monitors = json.loads(read_line()) if options.monitors else []
+specs = json.loads(read_line()) if options.monitors else []
+person = None if options.person is None else socket.socket(fileno=options.person)
+monitors = MonitorHost([monitor_spec_from_json(spec) for spec in specs], person) if specs else None
 http = HttpSettings(options.helper, read_models if options.models else None)
 try:
     serve(
@@ -60,7 +65,7 @@ try:
         worlds=[name for name in options.worlds.split(",") if name],
         limits=message_limits(options.limits),
         inline=options.inline,
-        monitors=[monitor_spec_from_json(monitor) for monitor in monitors],
+        monitor_host=monitors,
     )
 except InputError as error:
     sys.stderr.write(f"fumehood: {error}\n")

@@ -13,7 +13,6 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
-from fumehood.core.episode_spec import MonitorSpec
 from fumehood.core.user_ids import SERVICE_UID
 from fumehood.harness_modes.registry import preload, start_checkers_of
 from fumehood.monitors.host import MonitorHost
@@ -52,7 +51,7 @@ def serve(
     worlds: Sequence[str] = (),
     limits: MessageLimits | None = None,
     inline: bool = False,
-    monitors: Sequence[MonitorSpec] = (),
+    monitor_host: MonitorHost | None = None,
 ) -> None:
     """Host episodes until SIGTERM or SIGINT.
 
@@ -65,13 +64,12 @@ def serve(
         worlds: names of the worlds whose libraries are loaded at the start.
         limits: limits of the agents' messages; None for the defaults.
         inline: play built-in agents in this process, and open no episode for a box.
-        monitors: of the steps of agents, in the order in which they are asked.
+        monitor_host: runs the monitors of the steps of agents; None for no monitors.
     """
     bounds = limits or MessageLimits()
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     directory = directory.resolve()  # A client may have another working directory.
     processes, models = None, None
-    monitor_host = MonitorHost(monitors) if monitors else None
     _import(worlds, has_http=http is not None)
     if not inline:
         prefer_to_boxes()
