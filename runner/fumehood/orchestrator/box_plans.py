@@ -129,7 +129,10 @@ def _calls(
     task, gold = planned.case.task, planned.case.gold
     if any(is_builtin(agent, name) for name in MANNERS):
         if gold.procedure is None:
-            raise InputError(f"the task {task.task_id} has no procedure for {agent.source.name}")
+            raise InputError(
+                f"the task {task.task_id} has no procedure for {agent.source.name}: "
+                "run it on a safety suite, or choose another agent"
+            )
         return dict(gold.procedure)
     if is_builtin(agent, SCRIPT):
         if seat not in task.scripts:
