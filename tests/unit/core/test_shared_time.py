@@ -22,10 +22,12 @@ from fumehood.core.outcome import Finished, GaveUp, Refusal, RefusalKind
 from fumehood.core.task import Task
 from fumehood.core.tools import Value
 from fumehood.harness_modes.native import Native
+from fumehood.service.inline import play_in_process
 from fumehood.service.open_episode import MonotonicClock, OpenEpisode
 from fumehood.service.seat_endpoint import SeatLimits
+from fumehood_agent.in_process import InProcessSession
 from tests.conformance.worlds.declared_examples import tool
-from tests.parts.specs import episode_spec
+from tests.parts.specs import episode_spec, fault_plan
 
 NAMES = ("agent", "b", "c")
 NOTE = [
@@ -50,7 +52,11 @@ def spec(*events: dict[str, Any]) -> EpisodeSpec:
     return replace(made, conversation=ConversationSpec("time", {}))
 
 
-def played(moves: Mapping[str, Sequence[Move]], *events: dict[str, Any]) -> Any:
+def played(
+    moves: Mapping[str, Sequence[Move]],
+    *events: dict[str, Any],
+    faults: Sequence[dict[str, Any]] = (),
+) -> Any:
     """Return the entries of the log, and the calls, after all moves."""
     opened = spec(*events)
     task = Task(
@@ -58,7 +64,7 @@ def played(moves: Mapping[str, Sequence[Move]], *events: dict[str, Any]) -> Any:
         world=opened.world,
         harness_mode="native",
         initial_state=opened.initial_state,
-        fault_plan=(),
+        fault_plan=fault_plan(*faults),
         seed=1,
         seats=opened.seats,
         conversation=opened.conversation,
@@ -125,6 +131,18 @@ def test_what_one_seat_does_wakes_another_at_that_moment() -> None:
     event = {"name": "first", "when": condition, "message": "An entry.", "to": "agent"}
     moves = {"agent": [("wait", 600), ("note", 0)], "b": [("slow_note", 0), ("slow_note", 0)]}
     assert played(moves, event)[0] == [(7, "b"), (7, "agent"), (14, "b")]
+
+
+def test_other_seats_act_between_the_effect_and_a_late_answer() -> None:
+    late = {
+        "family": "late_answer",
+        "trigger": {"on_nth_call": 1},
+        "payload": {"delay_ms": 10_000},
+    }
+    moves = {"agent": [("note", 0), ("note", 0)], "b": [("slow_note", 0), ("slow_note", 0)]}
+    entries, evidence = played(moves, faults=(late,))
+    assert entries == [(0, "agent"), (7, "b"), (10, "agent"), (14, "b")]
+    assert evidence.fire_counts == (1,)
 
 
 def test_a_seat_that_has_ended_delays_no_other() -> None:
@@ -207,6 +225,18 @@ def test_closing_an_episode_ends_all_waits(together: Together) -> None:
     assert together.seats["c"].await_turn()
     together.episode.close(timed_out=False)
     assert [outcome(wait) for wait in waits] == [RefusalKind.ENDED] * 2
+
+
+def test_an_agent_that_crashes_ends_the_waits_of_the_others() -> None:
+    def waiting(session: InProcessSession) -> None:
+        session.call("wait", {"seconds": 600})
+
+    def crashing(session: InProcessSession) -> None:
+        raise RuntimeError("killed")
+
+    workers = {"agent": waiting, "b": waiting, "c": crashing}
+    played_trace = play_in_process(spec(), workers, MonotonicClock(), SeatLimits())
+    assert (played_trace.exit_status, played_trace.failed_seat) == (1, "c")
 
 
 def test_two_calls_of_one_seat_at_once_take_effect_one_after_the_other(together: Together) -> None:
