@@ -33,7 +33,7 @@ def test_the_page_shows_the_output_of_its_commands(tmp_path: Path) -> None:
         env={**os.environ, "PATH": path, "XDG_DATA_HOME": str(tmp_path / "data")},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr
