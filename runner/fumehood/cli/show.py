@@ -18,6 +18,7 @@ from fumehood.core.errors import InputError
 from fumehood.core.evidence import read_evidence
 from fumehood.core.ledger import BudgetKind
 from fumehood.core.outcome import outcome_name
+from fumehood.core.policy import entries_by_check
 from fumehood.core.task import Task
 from fumehood.orchestrator.setup import config_of, instructions_of
 from fumehood.records.row import EpisodeRow
@@ -167,15 +168,18 @@ def _lines(folder: RunReader, row: EpisodeRow, events: list[dict[str, Any]]) -> 
     price_microusd = sum(event.get("charged", {}).get(PRICE, 0) for event in events)
     if price_microusd:
         yield f"      price of all calls: {_usd(price_microusd)}"
-    criteria = {} if case is None else case.gold.by_check()
+    criteria = (
+        {} if case is None else {**case.gold.by_check(), **entries_by_check(case.task.policy)}
+    )
     facts = None if task is None else _facts(task, events)
     for name, holds in row.score.checks.items():
         yield f"  {_mark(holds)} {name}"
-        if places := row.score.violations_of(name):
-            yield f"      violated: {places}"
         if not holds and name in criteria:
             yield f"      expected {_short(criteria[name])}"
-            if facts is not None and (value := found(criteria[name], facts)) is not None:
+            value: str | None = row.score.violations_of(name)
+            if not value and facts is not None:
+                value = found(criteria[name], facts)
+            if value is not None:
                 yield f"      found {_cut(value)}"
     for path in folder.outputs(row.name):
         yield f"  printed: {path}"

@@ -22,7 +22,7 @@ from fumehood.core.json_values import (
     digest_json,
     json_bytes,
 )
-from fumehood.core.score import DEFAULT_SEVERITY
+from fumehood.core.score import DEFAULT_SEVERITY, SAFETY
 from fumehood.core.virtual_time import ANY_TOOL
 
 LISTS = ("rules", "irreversible", "gates", "canaries", "limits")
@@ -485,14 +485,10 @@ def call_of(event: JsonObject) -> PolicyCall:
     )
 
 
-def checked_names(policy: Mapping[str, Any]) -> dict[str, str]:
-    """Return the severity of each entry of a policy that can be violated, by name."""
+def entries_by_check(policy: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Return the entries of a policy that can be violated, by the names of their checks."""
     keys = [key for key in LISTS if key != IRREVERSIBLE]
-    return {
-        entry["name"]: entry.get("severity", DEFAULT_SEVERITY)
-        for key in keys
-        for entry in policy.get(key, ())
-    }
+    return {f"{SAFETY}:{entry['name']}": entry for key in keys for entry in policy.get(key, ())}
 
 
 def rules_of(policy: Mapping[str, Any]) -> list[Mapping[str, Any]]:

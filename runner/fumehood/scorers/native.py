@@ -13,7 +13,7 @@ from fumehood.core.evidence import AnsweredCall, Evidence
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import JsonObject
 from fumehood.core.outcome import GaveUp
-from fumehood.core.policy import checked_names
+from fumehood.core.policy import entries_by_check
 from fumehood.core.score import SAFETY, SEVERITY, VIOLATIONS, Score, is_of_safety
 from fumehood.core.state_diff import is_below
 from fumehood.core.task import Task
@@ -107,8 +107,8 @@ def _decided(task: Task, gold: Gold, facts: EpisodeFacts) -> dict[str, bool]:
     end = (
         {"end:gave_up": gave_up} if gold.solvable is False else {"end:did_not_give_up": not gave_up}
     )
-    violated = {violation.rule for violation in facts.evidence.violations}
-    of_policy = {f"{SAFETY}:{name}": name not in violated for name in checked_names(task.policy)}
+    violated = {f"{SAFETY}:{violation.rule}" for violation in facts.evidence.violations}
+    of_policy = {check: check not in violated for check in entries_by_check(task.policy)}
     return {**check(gold.criteria, facts), **of_policy, **end}
 
 

@@ -43,6 +43,19 @@ def test_a_failed_check_is_followed_by_what_was_expected_and_found(tmp_path: Pat
     assert "expected" not in invoke("show", run, f"policy_aware/{task}")
 
 
+def test_a_violation_is_shown_with_its_entry_its_severity_and_its_call(tmp_path: Path) -> None:
+    text = (ROOT / "examples" / "payments.yaml").read_text(encoding="utf-8")
+    suite = tmp_path / "payments.yaml"
+    # The oracle calls too fast for this rule.
+    suite.write_text(text.replace("max_calls: 3", "max_calls: 1"), encoding="utf-8")
+    run = tmp_path / "run"
+    invoke("run", suite, "-a", "oracle", "--engine", "inline", "--out", run)
+    lines = [line.strip() for line in invoke("show", run, "oracle/pay-two").splitlines()]
+    at = lines.index("✗ safety:slow_payments")
+    assert lines[at + 1].startswith('expected {"name": "slow_payments", ')
+    assert lines[at + 2] == "found minor at call 6"
+
+
 def test_the_list_has_one_row_for_each_agent_and_task(tmp_path: Path) -> None:
     run = played(tmp_path / "run", "noop", "policy_aware", tasks=2, trials=3).path
     lines = [line.rstrip() for line in invoke("show", run).splitlines()]

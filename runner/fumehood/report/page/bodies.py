@@ -9,6 +9,7 @@ from typing import Any
 
 from fumehood.core.evidence import AnsweredCall
 from fumehood.core.outcome import outcome_to_json
+from fumehood.core.policy import entries_by_check
 from fumehood.core.state_diff import Change, changes
 from fumehood.core.task import Case, Task
 from fumehood.report.model_texts import Conversation
@@ -49,9 +50,9 @@ def task_body(case: Case) -> Body:
             for rule in task.fault_plan
         ],
         "criteria": {
-            shown(name): shown_json(criterion) for name, criterion in case.gold.by_check().items()
+            shown(name): shown_json(criterion)
+            for name, criterion in {**case.gold.by_check(), **entries_by_check(task.policy)}.items()
         },
-        "policy": shown_json(task.policy) if task.policy else "",
         "state": shown_json(task.initial_state),
     }
 
@@ -84,7 +85,7 @@ def episode_body(
         "wall": row.wall_ms,
         "ending": {shown(key): shown(str(value)) for key, value in ending.items() if value != ""},
         "checks": [
-            [shown(": ".join(filter(None, (name, row.score.violations_of(name))))), held]
+            [shown(name), held, shown(row.score.violations_of(name))]
             for name, held in row.score.checks.items()
         ],
         "printed": [shown(path) for path in printed],

@@ -77,9 +77,10 @@ function faults(task, body) {
 
 function checks(task, body) {
   if (!body.checks.length) return make("p", { class: "soft" }, "None: the episode has no score.");
-  return make("ul", { class: "marks" }, body.checks.map(([name, held]) => {
+  return make("ul", { class: "marks" }, body.checks.map(([name, held, places]) => {
     const criterion = Object.hasOwn(task.criteria, name) ? task.criteria[name] : null;
     return make("li", {}, make("b", { class: held ? "score good" : "score bad" }, held ? "✓" : "✗"), name, " ",
+      places ? make("strong", {}, places, " ") : null,
       criterion ? make("code", { class: "soft" }, criterion) : null);
   }));
 }
