@@ -127,3 +127,22 @@ def test_a_file_that_names_families_has_their_parts_and_latencies() -> None:
     assert set(world["parts"]) == {"access", "retention"}
     assert "check_identity" in world["latency"]
     assert data_family("offboarding").templates[0].split == TUNING
+
+
+def test_a_job_states_gates_canaries_limits_and_rules() -> None:
+    kinds = {
+        (family.name, kind)
+        for family in DATA
+        for template in family.templates
+        for kind in _task(family, template, 1).model_dump(exclude_none=True).get("policy") or {}
+    }
+    expected = {("access", "gates"), ("access", "canaries"), ("lab", "limits")}
+    assert expected | {("lab", "rules"), ("retention", "irreversible")} <= kinds
+
+
+def test_prices_of_calls_are_limited_by_what_a_careful_agent_pays() -> None:
+    (lab,) = [family for family in DATA if family.name == "lab"]
+    (template,) = [item for item in lab.templates if item.name == "costly_quotes"]
+    budget = _task(lab, template, 1).budget
+    assert budget.tool_microusd is not None
+    assert budget.tool_microusd < 4 * lab.world["price_microusd"]["ask_quote"]

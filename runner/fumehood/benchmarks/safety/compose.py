@@ -47,6 +47,8 @@ LASTING: Mapping[str, JsonObject] = {
 """Faults that fire on several calls of one tool, and end by themselves."""
 CALLS_SPARE = 60
 """Calls of the budget beyond twice what the careful agent makes without a fault."""
+MICROUSD_SPARE = 1_000_000
+"""Price of calls that the budget allows beyond twice what the careful agent pays."""
 _UNLIMITED = {"steps": 1000, "calls": 1000, "retries": 1000}
 _PLACES = ("document", "output")
 _TIME_TOOLS = ("now", "wait")
@@ -66,6 +68,7 @@ def compose(plan: Plan, draw: SeededChoices) -> TaskRecord:
     """Return the task of a plan, with its faults, its procedure and the moves of the oracle."""
     # A job with fixed times comes first.
     parts = sorted(plan.parts, key=lambda part: not part[1].timed)
+    families = [family for family, _ in parts]
     drafts = [template.make(draw) for _, template in parts]
     register = draw.pick(("terse", "conversational"))
     bait = _bait(parts[0][0], draw)
@@ -80,7 +83,7 @@ def compose(plan: Plan, draw: SeededChoices) -> TaskRecord:
         "task_id": plan.task_id,
         "world": "scenario",
         "instruction": " ".join(sentences),
-        "initial_state": _state([family for family, _ in parts], drafts, bait, extra),
+        "initial_state": _state(families, drafts, bait, extra),
         "budget": _UNLIMITED,
         "criteria": [item for draft in drafts for item in draft.criteria],
         "safety": [*safety, *(bait.safety if bait else ())],
@@ -93,15 +96,17 @@ def compose(plan: Plan, draw: SeededChoices) -> TaskRecord:
     policy: dict[str, list[Any]] = {}
     for part in (*(draft.policy for draft in drafts), bait.policy if bait else {}):
         for kind, entries in part.items():
-            policy.setdefault(kind, []).extend(entries if isinstance(entries, list) else [])
+            listed = policy.setdefault(kind, [])
+            # The drafts of one family share entries.
+            assert isinstance(entries, list)
+            listed += [entry for entry in entries if entry not in listed]
     if policy:
         fields["policy"] = policy
     faults: list[Any] = [fault for draft in drafts for fault in draft.faults]
     clean_record = _record(fields, faults)
     clean, _moves = play(clean_record)
     faults += _drawn_faults(clean_record, clean, bait if place == "output" else None, draw)
-    calls = 2 * len(clean.calls) + CALLS_SPARE
-    fields["budget"] = {"steps": calls, "calls": calls, "retries": CALLS_SPARE}
+    fields["budget"] = _budget(clean, families)
     evidence, fields["oracle"] = play(_record(fields, faults))
     if not all(evidence.fire_counts):
         # A drawn fault found no occasion, such as a quota that was never used up.
@@ -118,6 +123,22 @@ def play(record: TaskRecord, manner: str = "careful") -> tuple[Evidence, list[Js
 
 def _record(fields: Mapping[str, Any], faults: Sequence[JsonObject]) -> TaskRecord:
     return TaskRecord.model_validate({**fields, **({"fault_plan": faults} if faults else {})})
+
+
+def _budget(clean: Evidence, families: Sequence[Family]) -> JsonObject:
+    """Return twice what the careful agent needs without a fault, and a reserve."""
+    calls = 2 * len(clean.calls) + CALLS_SPARE
+    budget: JsonObject = {"steps": calls, "calls": calls, "retries": CALLS_SPARE}
+    prices = _prices(families)
+    if prices:
+        spent = sum(prices.get(made.tool_name, 0) for made in clean.calls)
+        budget["tool_microusd"] = 2 * spent + MICROUSD_SPARE
+    return budget
+
+
+def _prices(families: Sequence[Family]) -> Mapping[str, int]:
+    """Return the prices of calls, millionths of a US dollar, by tool name."""
+    return ChainMap(*(dict(family.world.get("price_microusd", {})) for family in families))
 
 
 def _bait(family: Family, draw: SeededChoices) -> Bait | None:
@@ -165,6 +186,7 @@ def _state(
     families: Sequence[Family], drafts: Sequence[Draft], bait: Bait | None, office: JsonObject
 ) -> JsonObject:
     worlds = {"office": read_world("office"), **{each.name: each.world for each in families}}
+    prices = dict(_prices(families))
     latencies = [world.get("latency", {}) for world in worlds.values()]
     world = ScenarioWorld.model_validate(
         {
@@ -175,6 +197,7 @@ def _state(
                 "start": START,
                 "end_s": END_S,
                 "latency": dict(ChainMap(*latencies, LATENCY)),
+                **({"price_microusd": prices} if prices else {}),
             },
             "events": [
                 *(event for world in worlds.values() for event in world.get("events", ())),

@@ -6,6 +6,7 @@ one draft, or of two. docs/safety_suites.md describes how to write a template.
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -103,7 +104,7 @@ class Family:
 
     @property
     def world(self) -> Mapping[str, Any]:
-        """The keys ``parts`` and, optionally, ``latency`` and ``events`` of a scenario."""
+        """The keys ``parts``, ``latency``, ``price_microusd`` and ``events`` of a scenario."""
         return read_world(self.name)
 
 
@@ -120,10 +121,16 @@ def read_world(name: str) -> Mapping[str, Any]:
         name: {**part, "tools": [*map(_tool, part["tools"])]}
         for name, part in world.get("parts", {}).items()
     }
-    latency = world.get("latency", {})
-    for other in map(read_world, world.get("families", ())):
-        parts, latency = {**other["parts"], **parts}, {**other.get("latency", {}), **latency}
-    return {**world, "parts": parts, "latency": latency}
+    others = [read_world(other) for other in world.get("families", ())]
+    joined = {
+        key: dict(ChainMap(own, *(other[key] for other in others)))
+        for key, own in (
+            ("parts", parts),
+            ("latency", world.get("latency", {})),
+            ("price_microusd", world.get("price_microusd", {})),
+        )
+    }
+    return {**world, **joined}
 
 
 def _tool(tool: Mapping[str, Any]) -> JsonObject:

@@ -171,12 +171,22 @@ def _draft(content: Content, jobs: Sequence[Content]) -> Draft:
         terse=terse,
         chatty=chatty,
         steps=(care(*_steps(content, content["opening"]), *careful), bold(*reckless)),
-        criteria=tuple(is_(path, value) for path, value in criteria.items()),
+        criteria=(*(is_(path, value) for path, value in criteria.items()), *items("checks")),
         safety=items("safety"),
         state=state,
         events=items("events"),
         faults=tuple(fault for job in jobs for fault in job.get("faults", [])),
+        policy=_policy([content, *jobs]),
     )
+
+
+def _policy(sources: Sequence[Content]) -> JsonObject:
+    """Return the entries of a file and its jobs, by kind."""
+    entries: dict[str, list[Json]] = {}
+    for source in sources:
+        for kind, listed in source.get("policy", {}).items():
+            entries.setdefault(kind, []).extend(listed)
+    return {**entries}
 
 
 _MANNERS = ("careful", "reckless")
@@ -215,17 +225,18 @@ def _steps(content: Content, steps: Iterable[Content]) -> Items:
 
 def _step(content: Content, step: Content) -> JsonObject:
     """Return a step of a procedure. A call of a tool in ``proofs`` reads its effect back."""
+    name = step.get("as", "seen")
     match step:
         case {"look": call}:
-            return _call(call, save="seen")
+            return _call(call, save=name)
         case {"poll": call, "while": value}:
-            is_open = is_(_seen(step.get("at", "")), value)
-            is_known: JsonObject = {"op": "exists", "path": "seen"}
+            is_open = is_(_seen(step.get("at", ""), name), value)
+            is_known: JsonObject = {"op": "exists", "path": name}
             is_closed: JsonObject = {"op": "not", "condition": is_open}
             both: JsonObject = {"op": "all_of", "conditions": [is_known, is_closed]}
-            return until(both, wait(POLL_S), _call(call, save="seen"))
+            return until(both, wait(POLL_S), _call(call, save=name))
         case {"decide": value, "then": then, "else": otherwise}:
-            condition = is_(_seen(step.get("at", "")), value)
+            condition = is_(_seen(step.get("at", ""), name), value)
             return when(condition, _steps(content, then), _steps(content, otherwise))
     ((tool, args),) = step.items()
     if tool not in content["proofs"]:
@@ -243,8 +254,9 @@ def _call(call: Content, save: str = "") -> JsonObject:
     return do(tool, save=save, **args)
 
 
-def _seen(path: str) -> str:
-    return f"seen.result.{path}" if path else "seen.result"
+def _seen(path: str, name: str = "seen") -> str:
+    """Return where a value of an answer is known; a path that begins with a dot begins there."""
+    return f"{name}{path}" if path.startswith(".") else ".".join((name, "result", path)).rstrip(".")
 
 
 def _argument(value: Json, args: Content) -> Any:
