@@ -30,6 +30,9 @@ from fumehood_agent.scaffolds.table import WITH_MODEL
 FILE_ONLY = "budget fetch judging levels limits messages models monitors search seats tasks team"
 """Structured settings, which have no flag with all of their content."""
 
+PROCESS = "process"
+"""Engine that runs only agents that the user trusts."""
+
 _DEFAULTS = {name: field.default for name, field in RunConfig.model_fields.items()}
 
 
@@ -166,6 +169,8 @@ def run(ctx: click.Context, /, out: Path | None, as_json: bool, **flags: Any) ->
             "name at least one agent, for example: --agent policy_aware; see: fumehood list"
         )
     config = run_config(settings, _variables(ctx, flags))
+    has_trust = ctx.get_parameter_source("i_trust_this_agent") is ParameterSource.COMMANDLINE
+    _check_trust(config.engine, is_set=has_trust)
     folder_path = out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
     with RunProgress(Console(stderr=True), quiet=as_json) as progress:
         folder = start_run(config, folder_path, progress.callbacks())
@@ -211,6 +216,7 @@ def resume(
     """
     changes: dict[str, object] = {} if concurrency is None else {"concurrency": concurrency}
     if engine is not None:
+        _check_trust(engine, is_set=i_trust_this_agent)
         # A runtime belongs to an engine.
         changes |= {"engine": engine, "runtime": runtime, "i_trust_this_agent": i_trust_this_agent}
     elif runtime or i_trust_this_agent:
@@ -223,6 +229,14 @@ def resume(
     with RunProgress(Console(stderr=True), quiet=as_json) as progress:
         folder = resume_run(run_dir, progress.callbacks(), changes)
     return finish(folder, folder.rows(), as_json=as_json)
+
+
+def _check_trust(engine: str, *, is_set: bool) -> None:
+    if is_set and engine != PROCESS:
+        raise InputError(
+            f"--i-trust-this-agent has no effect on the engine {engine}: remove it, or add "
+            f"--engine {PROCESS}"
+        )
 
 
 def _variables(ctx: click.Context, flags: Iterable[str]) -> dict[str, str]:
