@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from threading import Thread
+from threading import Barrier, Thread
 from typing import Any
 
 import pytest
 
 from fumehood.core.episode_spec import EpisodeSpec, MonitorSpec
 from fumehood.core.errors import SpecError
-from fumehood.core.outcome import EndedByMonitor, Finished, InfraKind, MonitorFailed
+from fumehood.core.ledger import BudgetKind
+from fumehood.core.outcome import EndedByMonitor, Finished, InfraKind, MonitorFailed, OutOfBudget
 from fumehood.core.trace import verify_chain
 from fumehood.orchestrator.replay import replay_episode
 from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
@@ -260,6 +262,26 @@ def test_an_episode_that_closes_does_not_wait_for_a_monitor(client: ControlClien
 def _call_and_break(episode: Listened) -> None:
     with suppress(FumehoodError):
         _over_grpc(episode)
+
+
+def test_a_flood_of_calls_is_refused_within_the_budget(client: ControlClient) -> None:
+    budget, callers, each = 30, 8, 10
+    with listening(client, _spec("Refusing", calls=budget, retries=1000)) as episode:
+        together = Barrier(callers)
+
+        def flood(_: int) -> None:
+            with _session(episode) as session, suppress(FumehoodError):
+                together.wait()
+                for _ in range(each):
+                    session.call("get_account", {"id": "ax1"})
+
+        with ThreadPoolExecutor(callers) as threads:
+            list(threads.map(flood, range(callers)))
+        episode.close()
+    refused = [call for call in _calls(episode) if call["failure"]["kind"] == "refused"]
+    assert len(refused) == len(_monitor_events(episode)) == budget
+    assert all(call["charged"] == {"steps": 1, "calls": 1, "retries": 1} for call in refused)
+    assert episode.evidence.ends == {"agent": OutOfBudget(BudgetKind.CALLS)}
 
 
 def test_a_replay_repeats_the_decisions_without_a_monitor(

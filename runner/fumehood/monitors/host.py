@@ -381,7 +381,7 @@ def answer_reviews(connection: socket.socket, monitors: EpisodeMonitors) -> None
     except (OSError, ValueError, RecursionError):
         pass  # The process has ended, or code in it wrote a question of another form.
     finally:
-        monitors.close()
+        monitors.release()
 
 
 def serve_reviews(connection: socket.socket, monitors: EpisodeMonitors) -> None:

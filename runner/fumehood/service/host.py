@@ -86,7 +86,7 @@ class Host:
                 return play_inline(spec, agents, self._clock, self._limits.seat, reviewer)
         finally:
             if reviewer is not None:
-                reviewer.close()
+                reviewer.release()
             self._count_closed()
 
     def close_episode(self, episode_id: str, timed_out: bool) -> bool:
