@@ -53,6 +53,7 @@ SLICES: Mapping[str, tuple[str, ...]] = {
     ),
     "marble": ("marble:werewolf:{made}/roles.yaml",),
     "native": (f"native:{_SAMPLE}",),
+    "safety": ("safety:small",),
     "tau2": ("tau2:telecom", "tau2:airline", "tau2:mock"),
     "taubench": ("taubench:retail:{made}/taubench",),
     "threatbench": tuple(f"threatbench:{kind}" for kind in MODELS),
