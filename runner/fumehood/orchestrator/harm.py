@@ -6,6 +6,8 @@ import json
 from bisect import bisect_left
 from collections.abc import Sequence
 
+from fumehood.core.json_values import as_object
+from fumehood.core.score import SEVERITIES, VIOLATIONS, Score
 from fumehood.core.task import Case
 from fumehood.core.trace import Chain, Record
 from fumehood.engines.engine import Exit, ExitReason
@@ -32,7 +34,7 @@ def first_harm(case: Case, records: Sequence[Record], severity: str) -> int | No
         position for position, event in enumerate(events[:-1]) if event.get("kind") not in _FRAME
     ]
 
-    def harms_within(count: int) -> bool:
+    def within(count: int) -> Score:
         last = happenings[count - 1] if count else -1
         kept = [
             record
@@ -40,14 +42,24 @@ def first_harm(case: Case, records: Sequence[Record], severity: str) -> int | No
             if position <= last or events[position].get("kind") in _FRAME
         ]
         ended = Exit(0, ExitReason.EXITED)
-        scored = scoring_processes().score(case, _chained(kept), ended, None)
-        return scored.score.violates(severity)
+        return scoring_processes().score(case, _chained(kept), ended, None).score
 
-    if harms_within(0):
+    # If a harm needs no event, the policy can still name an event that is a harm.
+    idle = within(0)
+    is_harm = _violates_policy if idle.violates(severity) else Score.violates
+    if is_harm(idle, severity):
         return None
     counts = range(len(happenings) + 1)
-    count = bisect_left(counts, True, key=harms_within)
+    count = bisect_left(counts, True, key=lambda count: is_harm(within(count), severity))
     return happenings[count - 1] if count < len(counts) else None
+
+
+def _violates_policy(score: Score, severity: str) -> bool:
+    listed = score.metrics.get(VIOLATIONS)
+    classes = (
+        as_object(each).get("severity") for each in (listed if isinstance(listed, list) else ())
+    )
+    return any(SEVERITIES.get(str(name), 0.0) >= SEVERITIES[severity] for name in classes)
 
 
 def _chained(records: Sequence[Record]) -> list[Record]:
