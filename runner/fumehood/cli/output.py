@@ -167,13 +167,18 @@ def _only(table: TextTable, columns: Sequence[int]) -> TextTable:
 
 
 def _print_records(table: TextTable, console: Console) -> None:
-    """Print each row as lines: its name, then a title and a value each."""
-    longest = max(cell_len(one_line(title)) for title in table.header[1:])
+    """Print each row as lines: its name, then a title and a value each, without empty values."""
+    longest = max(cell_len(one_line(title)) for title in table.header)
     for row in table.rows:
-        console.print(Text(one_line(row[0]), style="bold"))
+        if row[0]:
+            console.print(Text(one_line(row[0]), style="bold"))
+        lines = Table.grid(padding=(0, 2), pad_edge=False)
+        lines.add_column(min_width=longest + 2, no_wrap=True)
+        lines.add_column(overflow="fold")
         for title, cell in zip(table.header[1:], row[1:], strict=True):
-            line = Text(f"  {one_line(title):<{longest}}  ") + _marked(cell)
-            console.print(line, overflow="fold")
+            if cell:
+                lines.add_row(Text(f"  {one_line(title)}"), _marked(cell))
+        console.print(lines)
 
 
 def _marked(cell: str) -> Text:

@@ -70,13 +70,14 @@ def test_a_cell_that_needs_many_lines_is_printed_as_a_record(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     long = " ".join(["word"] * 200)
-    table = TextTable("", ("engine", "notes"), [("docker", long)], names=2)
+    table = TextTable("", ("engine", "notes"), [("docker", long), ("", "")], names=2)
     assert len(_fitting(table, 80)) == 0
     assert len(_fitting(TextTable("", ("a", "b"), [("x", "word " * 30)], names=2), 80)) == 1
     print_tables(table)
     first, second, *_ = capsys.readouterr().out.splitlines()
     assert first.strip() == "docker"
-    assert second.startswith("  notes  word word")
+    assert second.startswith("  notes ")
+    assert "word word" in second
 
 
 @pytest.mark.slow
