@@ -11,6 +11,7 @@ from fumehood.core.fault_plan import FaultRule, KeyedRandom
 from fumehood.core.ledger import Budget, Ledger
 from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.core.tools import Layer
+from fumehood.layers.ask_monitors import AskMonitors
 from fumehood.layers.charge_budget import ChargeBudget
 from fumehood.layers.contain_crashes import ContainCrashes
 from fumehood.layers.fault_visibility import HideFaults, RevealFaults
@@ -20,8 +21,11 @@ from fumehood.layers.take_time import TakeTime
 from fumehood.layers.trace_calls import TraceCalls
 from fumehood.layers.validate_arguments import ValidateArguments
 from fumehood.layers.validate_loosely import ValidateLoosely
+from fumehood.monitors.rules import RuleMonitor
+from fumehood.monitors.watch import Watch
 from fumehood.worlds.files import Files
 from fumehood.worlds.scenario import Scenario
+from tests.parts.monitors import LocalReviewer
 
 MakeLayer = Callable[[], Layer]
 
@@ -53,10 +57,18 @@ def _firing(label: str) -> MakeLayer:
 
 _WORLD = Files({"files": {}})
 
+
+def _monitored(**rule: str) -> Layer:
+    monitor = RuleMonitor({"rules": [{"name": "all", **rule}]})
+    watch = Watch(LocalReviewer(monitor), MemoryRecorder(), _WORLD)
+    return AskMonitors("agent", watch)
+
+
 PASSING: Mapping[str, MakeLayer] = {
     "trace": lambda: TraceCalls(
         "agent", _WORLD, Ledger(Budget()), MemoryRecorder(), StoppedClock(), count(1)
     ),
+    "ask monitors": lambda: _monitored(tool="another_tool", action="refuse"),
     "charge": lambda: ChargeBudget(Ledger(Budget(steps=9, calls=9, retries=9))),
     "contain crashes": lambda: ContainCrashes(lambda: _WORLD),
     "hide faults": HideFaults,
@@ -69,6 +81,9 @@ PASSING: Mapping[str, MakeLayer] = {
 """Layers that forward a valid call unchanged."""
 
 ACTING: Mapping[str, MakeLayer] = {
+    "ask monitors, refused": lambda: _monitored(action="refuse"),
+    "ask monitors, withheld": lambda: _monitored(action="refuse", stage="after"),
+    "ask monitors, ended": lambda: _monitored(action="end"),
     "charge, budget used up": lambda: ChargeBudget(Ledger(Budget(steps=0))),
     "charge, no failure tolerated": lambda: ChargeBudget(Ledger(Budget(retries=0))),
     **{f"firing {label}": _firing(label) for label in EVERY_FAMILY},
