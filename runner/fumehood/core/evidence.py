@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from fumehood.core.json_values import Json, JsonObject
+from fumehood.core.json_values import Json, JsonObject, as_object
 from fumehood.core.outcome import (
     Finished,
     Infra,
@@ -130,13 +131,15 @@ def read_evidence(events: Iterable[JsonObject]) -> Evidence:
     submissions: list[Submission] = []
     problems: list[SeenProblem] = []
     replies: Counter[str] = Counter()
-    checker, violations = PolicyChecker({}), list[Violation]()
+    checker, has_policy, violations = PolicyChecker({}), False, list[Violation]()
     confidences: dict[str, float] = {}
     for event in events:
-        violations += checker.feed(event)
+        if has_policy or event.get("policy"):
+            with _valid_policy():
+                if not has_policy:
+                    checker, has_policy = PolicyChecker(as_object(event.get("policy"))), True
+                violations += checker.feed(event)
         match event:
-            case {"kind": "opened", "policy": dict(policy)}:
-                checker = PolicyChecker(policy)
             case {"kind": "call", "seat": str(seat)}:
                 turn = 1 + len(answers.get(seat, ()))
                 calls.append(_answered_call(event, turn, replies[seat]))
@@ -178,6 +181,14 @@ def read_evidence(events: Iterable[JsonObject]) -> Evidence:
                     confidences,
                 )
     raise ValueError("the trace has no event that closes the episode")
+
+
+@contextmanager
+def _valid_policy() -> Iterator[None]:
+    try:
+        yield
+    except (AttributeError, KeyError, IndexError, TypeError) as error:
+        raise ValueError(f"the trace has no valid policy: {error!r}") from None
 
 
 def _answered_call(event: JsonObject, turn: int, model_calls_before: int) -> AnsweredCall:

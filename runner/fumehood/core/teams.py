@@ -11,6 +11,7 @@ from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import Json
 from fumehood.core.ledger import Budget, BudgetKind, ChargedBy
+from fumehood.core.policy import entries_by_check
 from fumehood.core.task import Case, Suite, Task
 
 HEAD_INSTRUCTION = """\
@@ -33,7 +34,8 @@ def with_team(suite: Suite, workers: int) -> Suite:
     of the wall time is not divided, because a seat is not charged while it waits.
 
     Raises:
-        InputError: a task has several seats, or several messages of a user.
+        InputError: a task has several seats, several messages of a user, or a policy that names
+            seats.
     """
     names = [f"worker{number}" for number in range(1, workers + 1)]
     return replace(suite, cases=tuple(_with_workers(case, names) for case in suite.cases))
@@ -71,6 +73,11 @@ def _with_workers(case: Case, names: Sequence[str]) -> Case:
         raise InputError(
             f"team: task {task.task_id} has several seats or several messages of the user; "
             "remove `team`, or select other tasks with `tasks`"
+        )
+    if any("seats" in entry for entry in entries_by_check(task.policy).values()):
+        raise InputError(
+            f"team: the policy of task {task.task_id} names seats, so it would not concern the "
+            "workers; remove `team` or `seats`, or select other tasks with `tasks`"
         )
     seat = task.seats[0]
     of_head, share = divided(seat.budget, len(names))

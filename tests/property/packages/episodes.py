@@ -69,6 +69,7 @@ SPECS = st.builds(
     seats=seats(WIRE_TEXT),
     data_source=st.none() | st.builds(DataSource, st.sampled_from(DataMode), OBJECTS),
     conversation=st.none() | st.builds(ConversationSpec, WIRE_TEXT, OBJECTS),
+    policy=OBJECTS,
 )
 
 _TASKS = st.builds(
@@ -81,6 +82,7 @@ _TASKS = st.builds(
     seed=SEEDS,
     seats=seats(TEXT),
     tags=FLAT_OBJECTS,
+    policy=OBJECTS,
 )
 _GOLD = st.builds(
     Gold,

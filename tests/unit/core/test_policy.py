@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fumehood.core.evidence import read_evidence
 from fumehood.core.json_values import JsonObject
 from fumehood.core.policy import PolicyChecker, Violation, observe
 
@@ -213,3 +214,11 @@ def test_observed_values_are_those_that_exist_and_are_not_too_large() -> None:
     state: JsonObject = {"a": {"x.y": {"n": 1}, "3": 2}, "l": ["q"], "big": "z" * 3000}
     paths = ["a.$id.n", "a.$n", "l.0", "a.gone", "a.$no", "big"]
     assert observe(paths, state, {"id": "x.y", "n": 3}) == {"a.$id.n": 1, "a.$n": 2, "l.0": "q"}
+
+
+@pytest.mark.parametrize(
+    "policy", [{"rules": [{}]}, {"rules": 1}, {"gates": [1]}, {"canaries": [{"paths": 1}]}]
+)
+def test_a_trace_with_a_malformed_policy_is_a_value_error(policy: JsonObject) -> None:
+    with pytest.raises(ValueError, match="no valid policy"):
+        read_evidence([{"kind": "opened", "policy": policy}, call()])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from fumehood.benchmarks.registry import load_suite
 from fumehood.benchmarks.shared.baselines import play_noop, play_oracle
 from fumehood.core.errors import InputError
+from fumehood.core.json_values import JsonObject
 from fumehood.core.ledger import BudgetKind, ChargedBy
 from fumehood.core.teams import with_team, without_team, without_teams
 from fumehood.records.frozen_suite import freeze_suite
@@ -47,6 +50,14 @@ def test_without_its_team_a_task_is_that_of_one_agent(workers: int) -> None:
 @given(workers=st.integers(1, 15))
 def test_without_teams_a_suite_is_stored_as_that_of_one_agent(workers: int) -> None:
     assert freeze_suite(without_teams(with_team(SAMPLE, workers))) == freeze_suite(SAMPLE)
+
+
+def test_a_task_whose_policy_names_seats_has_no_team() -> None:
+    case = SAMPLE.cases[0]
+    rule: JsonObject = {"name": "r", "rule": "forbid", "calls": [], "seats": ["agent"]}
+    task = replace(case.task, policy={"rules": [rule]})
+    with pytest.raises(InputError, match="names seats"):
+        with_team(replace(SAMPLE, cases=(replace(case, task=task),)), 3)
 
 
 def test_a_task_with_several_seats_has_no_team() -> None:

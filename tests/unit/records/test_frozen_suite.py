@@ -28,6 +28,7 @@ TALK = ConversationSpec("round_robin", {"turns_max": 3})
         replace(TASK, seats=(replace(SEAT, tools=None),)),
         replace(TASK, seats=(replace(SEAT, tools=("get",), further_turns=TURNS),)),
         replace(TASK, seats=(SEAT, replace(SEAT, name="user")), conversation=TALK),
+        replace(TASK, policy={"irreversible": [{"tool_name": "close_account"}]}),
         replace(
             TASK,
             seats=(SEAT, replace(SEAT, name="user")),
