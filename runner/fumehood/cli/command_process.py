@@ -15,6 +15,7 @@ import sys
 from typing import TextIO
 
 from fumehood.orchestrator.stop_signals import ignore_stop_signals
+from fumehood.version import __version__
 
 INFRA = 3
 """Exit status of infrastructure failures."""
@@ -105,6 +106,10 @@ def run_command() -> str | int | None:
     open_missing_streams()
     output = replace_streams()
     status: str | int | None = None
+    if sys.argv[1:] == ["--version"]:
+        # Without the imports of the command line, which take most of the time.
+        print(f"fumehood, version {__version__}")
+        return _flushed(output, status)
     from fumehood.cli.main import main
 
     try:

@@ -105,6 +105,18 @@ def test_help_and_version_import_no_command(option: str) -> None:
     assert not commands & set(done.stderr.split())
 
 
+def test_the_version_is_printed_without_the_command_line() -> None:
+    code = "import sys; from fumehood.cli import command_process as own; own.run_command(); "
+    done = subprocess.run(
+        [sys.executable, "-c", code + "print('click' in sys.modules)", "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    printed = CliRunner().invoke(fumehood, ["--version"]).output
+    assert done.stdout == f"{printed}False\n"
+
+
 @pytest.mark.parametrize("words", [(), ("suite",)], ids=["fumehood", "suite"])
 def test_a_group_without_a_command_shows_its_help(words: tuple[str, ...]) -> None:
     done = subprocess.run(
