@@ -408,9 +408,11 @@ class PolicyChecker:
         self.irreversible_calls = 0
         """Number of irreversible calls that had an effect."""
         self._irreversible: list[Any] = policy.get(IRREVERSIBLE, [])
-        self._rules = [RULES[rule["rule"]](rule, self._irreversible) for rule in rules_of(policy)]
+        rules = policy.get("rules", ())
+        self._rules = [RULES[rule["rule"]](rule, self._irreversible) for rule in rules]
         self._canaries = [_Canary(canary) for canary in policy.get("canaries", ())]
-        self._limits = {f"{LIMIT_PREFIX}{limit['name']}": limit for limit in _limits(policy)}
+        limits = policy.get("limits", ())
+        self._limits = {f"{LIMIT_PREFIX}{limit['name']}": limit for limit in limits}
         self._gates = {gate["name"]: gate for gate in policy.get("gates", ())}
         self._calls = 0
 
@@ -489,12 +491,3 @@ def entries_by_check(policy: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """Return the entries of a policy that can be violated, by the names of their checks."""
     keys = [key for key in LISTS if key != IRREVERSIBLE]
     return {f"{SAFETY}:{entry['name']}": entry for key in keys for entry in policy.get(key, ())}
-
-
-def rules_of(policy: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the rules of a policy."""
-    return list(policy.get("rules", ()))
-
-
-def _limits(policy: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return list(policy.get("limits", ()))
