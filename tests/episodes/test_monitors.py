@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import Barrier, Thread
@@ -17,6 +18,9 @@ from fumehood.core.errors import SpecError
 from fumehood.core.ledger import BudgetKind
 from fumehood.core.outcome import EndedByMonitor, Finished, InfraKind, MonitorFailed, OutOfBudget
 from fumehood.core.trace import verify_chain
+from fumehood.monitors.host import MonitorHost, serve_reviews
+from fumehood.monitors.monitor import Facts
+from fumehood.monitors.review import MonitorsBroken, RemoteReviewer
 from fumehood.orchestrator.replay import replay_episode
 from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
 from fumehood.orchestrator.trace_receiver import rejection_kind
@@ -217,6 +221,22 @@ def test_a_monitor_that_does_not_begin_is_a_failure_of_the_infrastructure(
     with pytest.raises(SpecError) as raised:
         client.open_seats(broken)
     assert rejection_kind(raised.value.field) is InfraKind.MONITOR
+
+
+def test_code_in_the_process_of_an_episode_cannot_begin_it_again() -> None:
+    host = MonitorHost([python_monitor("Broken")])
+    service_end, process_end = socket.socketpair()
+    with closing(process_end), ExitStack() as stack:
+        stack.callback(host.stop)
+        host.start()
+        monitors = host.reviewer(["Broken"])
+        serve_reviews(service_end, monitors)
+        process = RemoteReviewer(process_end)
+        process.begin(Facts(world="", instructions={"agent": "fine"}))
+        # The monitor fails with these facts, also in a health check.
+        with pytest.raises(MonitorsBroken, match="does not answer"):
+            process.begin(Facts(world="", instructions={"agent": "broken"}))
+        assert not monitors.has_failed
 
 
 def test_a_monitor_that_fails_its_health_check_too_is_a_failure_of_the_infrastructure(

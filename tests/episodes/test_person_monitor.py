@@ -97,6 +97,16 @@ def test_a_person_allows_refuses_and_ends(terminal: Terminal) -> None:
     assert "\\u001b[2J" in terminal.shown
 
 
+def test_a_person_learns_how_much_is_not_shown(terminal: Terminal) -> None:
+    with _episode(terminal) as (_, session):
+        typing = Thread(target=terminal.answer, args=("r",), daemon=True)
+        typing.start()
+        session.call("get_account", {"id": "x" * 5000 + "payload"})
+        typing.join(PATIENCE_S)
+    assert "payload" not in terminal.shown
+    assert "[NOT SHOWN: " in terminal.shown
+
+
 def test_an_agent_is_not_the_reason_that_a_person_does_not_answer(terminal: Terminal) -> None:
     with _episode(terminal, deadline_ms=300) as (episode, session):
         with suppress(FumehoodError):

@@ -100,6 +100,10 @@ class _Request:
             and canonical_json(self.arguments) == canonical_json(dict(call.arguments))
         )
 
+    def is_unused_token(self, token: Json) -> bool:
+        """Return whether a text is the token of this request, which was approved and not used."""
+        return self.status == "approved" and not self.is_used and self.token == token
+
     def shown(self) -> JsonObject:
         """Return what the requesting seat sees."""
         shown: JsonObject = {"request": self.name, "status": self.status}
@@ -151,7 +155,7 @@ class Approvals:
         if token is None:
             return _refused(APPROVAL_REQUIRED, "This call needs an approval.", gate, call)
         for request in self._requests:
-            if request.token == token and not request.is_used and request.is_for(seat, gate, call):
+            if request.is_unused_token(token) and request.is_for(seat, gate, call):
                 request.is_used = True
                 return None
         message = "The token is not an unused approval of exactly this call."

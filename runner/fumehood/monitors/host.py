@@ -280,6 +280,7 @@ class EpisodeMonitors:
         self._specs = specs
         self._sessions: list[_Session | _PersonSession] = []
         self._facts = Facts(world="", instructions={})
+        self._has_begun = False
         self._waited_ns = 0
         self._waiting_since_ns: int | None = None
         self._is_closed = False
@@ -297,7 +298,12 @@ class EpisodeMonitors:
 
         Raises:
             MonitorsBroken: a monitor does not begin.
+            ValueError: the episode has begun before. The first facts come from the process before
+                an agent can reach it; others could make a monitor fail its health check.
         """
+        if self._has_begun:
+            raise ValueError("the episode has begun before")
+        self._has_begun = True
         self._facts = facts
         for spec in self._specs:
             try:

@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Lock, Thread
 
 from fumehood.core.errors import InputError
-from fumehood.core.json_values import JsonObject
+from fumehood.core.json_values import Json, JsonObject
 from fumehood.supervised.frames import receive_frame, send_frame
 
 TERMINAL = Path("/dev/tty")
@@ -62,9 +62,8 @@ class Person:
 
     def _decide(self, step: JsonObject) -> JsonObject | None:
         # As ASCII, because the agent could send escapes that change the terminal.
-        text = json.dumps(step["arguments"])[:SHOWN_CHARACTERS]
-        tool = json.dumps(step["tool"])[:SHOWN_CHARACTERS]
-        self._print(f"\nstep {step['number']} of seat {step['seat']}: {tool} {text}\n")
+        seat, tool, text = map(_shown, (step["seat"], step["tool"], step["arguments"]))
+        self._print(f"\nstep {step['number']} of seat {seat}: {tool} {text}\n")
         while True:
             self._print(QUESTION)
             line = self._read_line()
@@ -89,6 +88,16 @@ class Person:
                 self._typed += typed
         line, _, self._typed = self._typed.partition(b"\n")
         return line.decode("utf-8", "replace")
+
+
+def _shown(value: Json) -> str:
+    """Return a value as JSON, and how much of it is left out: an agent could hide something behind
+    a long text."""
+    text = json.dumps(value)
+    left_out = len(text) - SHOWN_CHARACTERS
+    if left_out <= 0:
+        return text
+    return f"{text[:SHOWN_CHARACTERS]} [NOT SHOWN: {left_out:,} more characters]"
 
 
 def read_decision(line: str) -> JsonObject | None:

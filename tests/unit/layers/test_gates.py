@@ -164,6 +164,15 @@ def test_an_approval_is_not_valid_for_another_call(replayed: Move) -> None:
     assert (violation.rule, violation.call) == ("large", 2)
 
 
+def test_a_request_without_an_approval_has_no_token() -> None:
+    assert codes(ask(to="eve"), pay("", to="eve")) == ["ok", "approval_invalid"]
+    assert sent(ask(to="eve"), pay("", to="eve")) == []
+    waits = task({**GATE, "after_s": 60}, initial_state=SCENARIO, world="scenario")
+    assert [call.failure.code for call in calls(ask(), pay(""), of=waits) if call.failure] == [
+        "approval_invalid"
+    ]
+
+
 def test_a_call_without_a_token_is_no_violation() -> None:
     assert evidence(pay(), ask(), pay(TOKEN)).violations == ()
 
