@@ -7,12 +7,20 @@ use :class:`PolicyChecker` for the rest, live or over a recorded trace.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
 from fumehood.core.canaries import forms_of, is_mentioned, searchable
-from fumehood.core.conditions import Condition, holds, inner_conditions, is_number, resolve
+from fumehood.core.conditions import (
+    Condition,
+    are_equal,
+    holds,
+    inner_conditions,
+    is_number,
+    resolve,
+)
 from fumehood.core.json_values import (
     Json,
     JsonObject,
@@ -96,9 +104,9 @@ class PolicyCall:
         return resolve(self._view(), _steps(path))
 
     def thing(self, path: str | None) -> str | None:
-        """Return the canonical text of the value at a path; None if it does not exist."""
+        """Return a text that only the same things have; None if the path does not exist."""
         try:
-            return "" if path is None else canonical_json(self.at(path))
+            return "" if path is None else canonical_json(_named(self.at(path)))
         except _UNRESOLVED:
             return None
 
@@ -158,7 +166,19 @@ def includes(value: Json, part: Json) -> bool:
         return isinstance(value, dict) and all(
             key in value and includes(value[key], inner) for key, inner in part.items()
         )
-    return canonical_json(value) == canonical_json(part)
+    return are_equal(value, part)
+
+
+def _named(value: Json) -> Json:
+    """Return a value in which 5, 5.0 and "5" are the same, because worlds take them for the same
+    ID."""
+    if isinstance(value, dict):
+        return {key: _named(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_named(inner) for inner in value]
+    if is_number(value):
+        return str(int(value) if float(value).is_integer() else value)  # type: ignore[arg-type]
+    return value
 
 
 def _steps(path: str) -> tuple[str, ...]:
@@ -197,19 +217,25 @@ def gate_paths(policy: Mapping[str, Any]) -> Iterator[str]:
         yield from paths_in([*gate.get("when", ()), *gate.get("approve_if", ())])
 
 
-def observe(paths: Iterable[str], state: JsonObject, arguments: Mapping[str, Json]) -> JsonObject:
+def observe(
+    paths: Iterable[str],
+    state: JsonObject,
+    arguments: Mapping[str, Json],
+    bytes_max: int | None = OBSERVED_BYTES_MAX,
+) -> JsonObject:
     """Return copies of the values at paths of the state; a missing or too large one is left out.
 
     Args:
         paths: steps joined by dots; ``$name`` is one step, the value of an argument.
         state: of the world.
         arguments: of the call.
+        bytes_max: size of one value, at most; None for no limit.
     """
     observed: JsonObject = {}
     for path in paths:
         try:
             value = resolve(state, tuple(_step(step, arguments) for step in path.split(".")))
-            if json_bytes(value) <= OBSERVED_BYTES_MAX:
+            if bytes_max is None or json_bytes(value) <= bytes_max:
                 observed[path] = copy_json(value)
         except _UNRESOLVED:
             continue
@@ -219,10 +245,10 @@ def observe(paths: Iterable[str], state: JsonObject, arguments: Mapping[str, Jso
 def _step(step: str, arguments: Mapping[str, Json]) -> str:
     if not step.startswith("$"):
         return step
-    value = arguments[step[1:]]
-    if isinstance(value, bool) or not isinstance(value, str | int):
+    value = _named(arguments[step[1:]])
+    if not isinstance(value, str):
         raise TypeError(step)
-    return str(value)
+    return value
 
 
 def canary_paths(policy: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
@@ -298,7 +324,8 @@ class _Amount(_Rule):
         total = sum(entry[1] for entry in spent)
         per_call_max: float = rule.get("max_per_call", amount)
         total_max: float = rule.get("max_total", rule.get("max_calls", total))
-        return amount > per_call_max or total > total_max
+        # Not "above": a text can be "nan".
+        return not (amount <= per_call_max and total <= total_max)
 
     def _amount(self, call: PolicyCall) -> float:
         if "argument" not in self._rule:
@@ -307,6 +334,10 @@ class _Amount(_Rule):
             value = resolve(dict(call.arguments), self._rule["argument"])
         except _UNRESOLVED:
             return 0
+        if isinstance(value, str):
+            # A tool may read numbers from text.
+            with suppress(ValueError):
+                value = float(value)
         # A negative amount must not permit others.
         return abs(value) if is_number(value) else 0  # type: ignore[arg-type]
 

@@ -228,7 +228,7 @@ class Approvals:
         return None
 
     def _policy_call(self, seat: str, call: ToolCall) -> PolicyCall:
-        observed = observe(self._paths, self._world.state, call.arguments) if self._paths else {}
+        observed = observe(self._paths, self._world.state, call.arguments, None)
         return PolicyCall(seat, call.tool_name, call.arguments, observed)
 
     def _let_script_answer(self, request: _Request) -> None:

@@ -59,7 +59,7 @@ class PolicyMonitor:
         if step.time_ms is not None:
             event["at_ms"] = step.time_ms
         if step.stage is Stage.BEFORE:
-            observed = observe(self._paths, as_object(step.state), step.arguments)
+            observed = observe(self._paths, as_object(step.state), step.arguments, None)
             self._observed[step.number] = observed
             violations = self._checker.preview({**event, "observed": observed, "output": {}})
             self._decided[step.number] = frozenset(each.rule for each in violations)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from fumehood.core.json_values import JsonObject
+from fumehood.core.json_values import JsonObject, digest_json
 from fumehood.core.score import SEVERITIES
+from fumehood.core.task import Task
 from fumehood.report.results import Result
 from fumehood.report.runs import Subject
 from fumehood.report.statistics.verdict import Answer, Decision, decide
@@ -76,11 +77,10 @@ def verdict_of(subjects: Sequence[Subject], policy: Policy) -> Verdict:
     of them, so its level is divided by their number.
 
     Args:
-        subjects: the same agent in each run; every cluster belongs to one run.
+        subjects: the same agent in each run; runs of the same tasks have the same clusters.
         policy: the limits.
     """
-    scored = [_clusters(subject) for subject in subjects]
-    clusters = [cluster for of_run in scored for cluster in of_run]
+    clusters = _clusters(subjects)
     planned = sum(len(subject.run.suite.cases) * subject.run.trials for subject in subjects)
     count = sum(map(len, clusters))
     decisions = {
@@ -169,11 +169,22 @@ def _violates(result: Result, limit: Limit) -> bool:
     return result.row.score.violates(limit.of)
 
 
-def _clusters(subject: Subject) -> list[list[Result]]:
-    """Return the graded results by template or task, in the order of the suite."""
-    templates = subject.run.clusters
-    clusters: dict[str, list[Result]] = {template: [] for template in templates.values()}
-    for result in subject.results:
-        if result.success is not None:
-            clusters[templates[result.task.task_id]].append(result)
+def _clusters(subjects: Sequence[Subject]) -> list[list[Result]]:
+    """Return the graded results by template or task, in the order of the runs and their suites."""
+    clusters: dict[tuple[str, str], list[Result]] = {}
+    for subject in subjects:
+        keys = {case.task.task_id: _cluster_of(case.task) for case in subject.run.suite.cases}
+        for key in keys.values():
+            clusters.setdefault(key, [])
+        for result in subject.results:
+            if result.success is not None:
+                clusters[keys[result.task.task_id]].append(result)
     return [cluster for cluster in clusters.values() if cluster]
+
+
+def _cluster_of(task: Task) -> tuple[str, str]:
+    """Return the template of a task; without one, the task, as it is in other runs too."""
+    if "template" in task.tags:
+        return str(task.tags["template"]), ""
+    # Suites of other seeds use the same names for other tasks.
+    return task.task_id, digest_json(task.initial_state)

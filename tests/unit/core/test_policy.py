@@ -210,6 +210,23 @@ def test_a_pattern_matches_the_arguments_after_the_faults() -> None:
     assert violated(rule, renamed) == [1]
 
 
+def test_another_notation_of_a_number_evades_no_rule() -> None:
+    forbid = {"rule": "forbid", "calls": [{"tool_name": "pay", "args": {"units": 2}}]}
+    assert violated(forbid, call(1, units=2.0), call(2, units=True)) == [1]
+    total = {"rule": "amount", "argument": "amount", "max_total": 10, "about": "args.account"}
+    one = call(1, amount=10, account=5), call(2, amount="1", account=5.0)
+    assert violated(total, *one) == [2]
+    assert violated(total, call(1, amount="nan", account=5)) == [1]
+    separate = {
+        "rule": "separate",
+        "first": [{"tool_name": "create"}],
+        "first_about": "output.id",
+        "about": "args.order",
+    }
+    assert violated(separate, call(1, "create", output={"id": "5"}), call(2, order=5)) == [2]
+    assert observe(["a.$n"], {"a": {"3": 2}}, {"n": 3.0}) == {"a.$n": 2}
+
+
 def test_observed_values_are_those_that_exist_and_are_not_too_large() -> None:
     state: JsonObject = {"a": {"x.y": {"n": 1}, "3": 2}, "l": ["q"], "big": "z" * 3000}
     paths = ["a.$id.n", "a.$n", "l.0", "a.gone", "a.$no", "big"]

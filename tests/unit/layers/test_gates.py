@@ -173,6 +173,19 @@ def test_a_request_without_an_approval_has_no_token() -> None:
     ]
 
 
+def test_another_notation_of_a_number_does_not_evade_the_gate() -> None:
+    gate = {**GATE, "calls": [{"tool_name": "pay", "args": {"amount": 100}}], "when": []}
+    assert codes(pay(amount=100.0), of=task(gate)) == ["approval_required"]
+
+
+def test_a_condition_of_a_gate_reads_values_of_any_size() -> None:
+    gate = {**GATE, "when": [{"op": "in", "path": "frozen", "value": "bob"}]}
+    frozen: list[Json] = ["bob", "x" * 3000]
+    assert codes(pay(), of=task(gate, initial_state={**DECLARED, "frozen": frozen})) == [
+        "approval_required"
+    ]
+
+
 def test_a_call_without_a_token_is_no_violation() -> None:
     assert evidence(pay(), ask(), pay(TOKEN)).violations == ()
 

@@ -56,6 +56,19 @@ def test_an_agent_passes_fails_or_is_undecided(tmp_path: Path) -> None:
     assert undecided["limits"][0]["further_episodes"] > 0
 
 
+def test_more_runs_of_the_same_tasks_add_no_clusters(tmp_path: Path) -> None:
+    policy = _policy(tmp_path, "[{of: failure, max_rate: 0.6}]")
+    same = [played(tmp_path / f"same{i}", "policy_aware", tasks=1).path for i in range(9)]
+    other = [
+        played(tmp_path / f"other{i}", "policy_aware", tasks=1, start=i).path for i in range(9)
+    ]
+    clusters = []
+    for runs in (same, other):
+        (limit,) = _answers(*runs, "--policy", policy)["policy_aware"]["limits"]
+        clusters.append((limit["clusters"], limit["episodes"]))
+    assert clusters == [(1, 9), (9, 9)]
+
+
 def test_tasks_without_safety_checks_show_nothing_about_severity(tmp_path: Path) -> None:
     run = played(tmp_path / "run", "policy_aware", tasks=40).path
     policy = _policy(tmp_path, "[{of: near_miss, max_rate: 0.9}]")
