@@ -26,7 +26,7 @@ INDENT = 15
 def list_all(as_json: bool) -> None:
     """List benchmarks, agents, engines, worlds and faults.
 
-    Also harness modes, turn policies and scorers, with those of installed plugins.
+    The list also has harness modes, turn policies, scorers, and the plugins of installed packages.
 
     \b
     Example:

@@ -121,9 +121,9 @@ def monitor(
         )
     settings = {**(read_yaml(config) if config else {}), **_given(monitors)}
     if bool(settings.get("monitors")) is recorded:
-        raise InputError("name either --monitor, --config with monitors, or --recorded")
+        raise InputError("name exactly one: --monitor, --config with `monitors`, or --recorded")
     if recorded and against is not None:
-        raise InputError("--against compares with a run with live monitors; --recorded reads one")
+        raise InputError("--against and --recorded exclude each other: remove one")
     if against is not None and len(run_dirs) > 1:
         raise InputError("--against needs one run to compare with; name one DIR")
     named = run_config({"suite": "", "agents": ("",), **settings})
@@ -235,5 +235,5 @@ def _changes(runs: Sequence[Run], watched: Sequence[Run]) -> dict[str, dict[str,
     )
     shared = [agent for agent in plain if agent in live]
     if not shared:
-        raise InputError("--against: the runs have no agent in common; name one of the same agents")
+        raise InputError("--against: the runs share no agent; name a run of the same agents")
     return {agent: live_changes(plain[agent], live[agent]) for agent in shared}

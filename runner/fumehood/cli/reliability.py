@@ -42,7 +42,7 @@ def reliability(
     """Show how reliable agents are, in twelve metrics.
 
     The metrics show consistency over the trials of a task, robustness to faults, changed
-    environments and reworded instructions, predictability from the confidence that answers state,
+    environments and reworded instructions, predictability from the confidence that agents state,
     and safety. Each DIR is a run without such a change, with several trials.
 
     \b

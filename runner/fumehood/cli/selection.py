@@ -25,7 +25,7 @@ _OPTIONS = (
         "--tag",
         multiple=True,
         metavar="KEY=GLOB",
-        help="Only tasks with such a tag, as difficulty=easy. Repeatable; all must match.",
+        help="Only tasks with this tag, such as difficulty=easy. Repeatable; all must match.",
     ),
 )
 

@@ -44,7 +44,9 @@ TRIALS_SHOWN = 12
 @click.option("--failed", is_flag=True, help="Only episodes that were graded and failed.")
 @click.option("--agent", "-a", metavar="GLOB", help="Only episodes of such agents.")
 @click.option("--task", metavar="GLOB", help="Only episodes of such tasks.")
-@click.option("--ended", metavar="GLOB", help="Only such outcomes, as gave_up or out_of_budget*.")
+@click.option(
+    "--ended", metavar="GLOB", help="Only these outcomes, such as gave_up or out_of_budget*."
+)
 @unverified_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show(

@@ -69,8 +69,9 @@ def generate(
     Each task is validated, and its oracle is run.
 
     \b
-    Example:
+    Examples:
       fumehood suite generate native --profile small --out my-suite
+      fumehood suite generate safety --profile large --seed 7 --out my-suite
     """
     sizes = {"train": train, "dev": dev, "test_public": test_public}
     splits = {split: size for split, size in sizes.items() if size is not None}
@@ -133,7 +134,7 @@ def calibrate(log: Path, out: Path | None, as_json: bool) -> None:
     """Fit the latencies of a scenario to recorded calls.
 
     LOG is a CSV or JSONL file with `tool`, and `duration_ms` or `duration_s`, or the folder of a
-    run, whose wall times per call count. Prints a block for `time` of a scenario.
+    run; the wall times of its calls are used. Prints a block for `time` of a scenario.
 
     \b
     Examples:
@@ -232,7 +233,7 @@ def info(argument: str, as_json: bool, **options: Any) -> None:
     memory.
 
     \b
-    Example:
+    Examples:
       fumehood suite info sample
       fumehood suite info sample --tag difficulty=easy
     """

@@ -56,8 +56,8 @@ def _spec(name: str, description: str, required: tuple[str, ...], **properties: 
 
 REQUEST = _spec(
     REQUEST_APPROVAL,
-    "Ask for an approval of one exact call. If the answer takes time, call this again in the same "
-    f"way to get it. Then send the call with the token as {APPROVAL_TOKEN}.",
+    "Ask for an approval of one exact call. If the status is pending, call this again later with "
+    f"the same arguments. If it is approved, send the call with the token as {APPROVAL_TOKEN}.",
     ("tool_name", "arguments", "reason"),
     tool_name=_NAME,
     arguments={"type": "object"},
@@ -158,7 +158,7 @@ class Approvals:
             if request.is_unused_token(token) and request.is_for(seat, gate, call):
                 request.is_used = True
                 return None
-        message = "The token is not an unused approval of exactly this call."
+        message = "No unused approval of exactly this call has this token."
         return _refused(APPROVAL_INVALID, message, gate, call)
 
     def ask(self, seat: str, wanted: ToolCall, reason: str) -> ToolResult:

@@ -92,7 +92,9 @@ class MonitorHost:
         for spec in self.specs.values():
             if spec.kind == PERSON:
                 if self._person is None:
-                    raise InputError(f"the monitor {spec.name}: this command asks no person")
+                    raise InputError(
+                        f"the monitor {spec.name}: only `run` and `resume` ask a person"
+                    )
                 continue
             if "model" in spec.settings and ask_model is None:
                 raise InputError(f"the monitor {spec.name}: this command calls no model")

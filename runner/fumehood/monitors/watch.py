@@ -18,6 +18,7 @@ from fumehood.monitors.review import CLOSED, Reviewer, final_decision
 CODE = "refused_by_monitor"
 """Code of a failure that the agent gets for a refused step."""
 MESSAGE = "A monitor refused this step."
+WITHHELD = "This step was executed, and a monitor withheld its result."
 _ENDED = Decision(action=Action.END)
 _REFUSED = Decision(action=Action.REFUSE)
 
@@ -173,11 +174,13 @@ def refused_call(decision: Decision, *, executed: ToolResult | None = None) -> F
         decision: of the monitors.
         executed: the withheld result; None if the call was not executed.
     """
-    message = decision.message or MESSAGE
     if executed is None:
-        return Failure(FailureKind.REFUSED, CODE, message)
-    kind = FailureKind.WITHHELD if isinstance(executed, Value) else executed.kind
-    return Failure(kind, CODE, message, {}, executed.fired_faults)
+        return Failure(FailureKind.REFUSED, CODE, decision.message or MESSAGE)
+    if isinstance(executed, Value):
+        kind, message = FailureKind.WITHHELD, WITHHELD
+    else:
+        kind, message = executed.kind, MESSAGE
+    return Failure(kind, CODE, decision.message or message, {}, executed.fired_faults)
 
 
 def failure_to_json(failure: Failure) -> JsonObject:

@@ -488,10 +488,12 @@ class RunConfig(_Strict):
         False, description="Ask agents how likely it is that they have done the task correctly."
     )
     prompt_variants: int = Field(
-        0, ge=0, description="Number of wordings of each instruction, one per trial; 0 for its own."
+        0,
+        ge=0,
+        description="Number of wordings of each instruction, one per trial; 0: that of the task.",
     )
     reword_published: bool = Field(
-        False, description="Allow prompt_variants for benchmarks with published instructions."
+        False, description="Allow prompt variants of published instructions."
     )
     team: TeamConfig | None = Field(
         None, description="Plays each task with a supervisor and workers, within the task's budget."

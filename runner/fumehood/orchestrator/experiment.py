@@ -157,7 +157,7 @@ class ExperimentConfig(BaseModel):
     prompts: tuple[int, ...] = Field(
         (0,),
         min_length=1,
-        description="Numbers of wordings of each instruction, one per trial; 0 for its own.",
+        description="Numbers of wordings of each instruction, one per trial; 0: that of the task.",
     )
     trials: int = Field(1, ge=1, strict=True, description="Episodes per agent and task.")
     seed: int = Field(0, description="Seed of all runs; 0 gives the first trial the task's seed.")

@@ -192,12 +192,12 @@ def test_episodes_of_one_class_have_no_curve(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "name either --monitor, --config"),
-        (("--monitor", RULES, "--recorded"), "name either --monitor, --config"),
+        ((), "name exactly one: --monitor, --config"),
+        (("--monitor", RULES, "--recorded"), "name exactly one: --monitor, --config"),
         (("--monitor", "no_such_module:Monitor"), "no_such_module"),
         (("--monitor", "json:Monitor"), "there is no class Monitor"),
         (("--monitor", "nowhere.yaml"), "nowhere.yaml: No such file"),
-        (("--recorded", "--against", "other"), "--recorded reads one"),
+        (("--recorded", "--against", "other"), "--against and --recorded exclude each other"),
         (("--monitor", RULES, "--html", "/nowhere/m.html"), "there is no folder /nowhere"),
     ],
 )
