@@ -15,6 +15,7 @@ import pytest
 
 from fumehood.core.episode_spec import EpisodeSpec, MonitorSpec
 from fumehood.core.errors import SpecError
+from fumehood.core.json_values import BRACKETS_MAX
 from fumehood.core.ledger import BudgetKind
 from fumehood.core.outcome import EndedByMonitor, Finished, InfraKind, MonitorFailed, OutOfBudget
 from fumehood.core.trace import verify_chain
@@ -24,6 +25,7 @@ from fumehood.monitors.review import MonitorsBroken, RemoteReviewer
 from fumehood.orchestrator.replay import replay_episode
 from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
 from fumehood.orchestrator.trace_receiver import rejection_kind
+from fumehood.supervised.frames import receive_frame, send_frame
 from fumehood.wire.control_client import ControlClient
 from fumehood.wire.ports import TimeGranted
 from fumehood_agent.errors import Ended, FumehoodError
@@ -237,6 +239,17 @@ def test_code_in_the_process_of_an_episode_cannot_begin_it_again() -> None:
         with pytest.raises(MonitorsBroken, match="does not answer"):
             process.begin(Facts(world="", instructions={"agent": "broken"}))
         assert not monitors.has_failed
+
+
+def test_the_service_parses_no_step_with_millions_of_values() -> None:
+    host = MonitorHost([])
+    service_end, process_end = socket.socketpair()
+    with closing(process_end), ExitStack() as stack:
+        stack.callback(host.stop)
+        host.start()
+        serve_reviews(service_end, host.reviewer([]))
+        send_frame(process_end, b'{"begin":[' + b"[]," * BRACKETS_MAX + b"[]]}")
+        assert receive_frame(process_end) is None
 
 
 def test_a_monitor_that_fails_its_health_check_too_is_a_failure_of_the_infrastructure(

@@ -124,3 +124,14 @@ def type_word(value: object) -> str:
     )
     other = "null" if value is None else "object"
     return next((word for kind, word in words if isinstance(value, kind)), other)
+
+
+BRACKETS_MAX, COMMAS_MAX = 1_000_000, 4_000_000
+
+
+def is_slow_to_parse(text: str | bytes) -> bool:
+    """Return whether JSON may have so many values that all threads of a process would wait for
+    seconds until it is parsed. Brackets and commas in texts count, too."""
+    encoded = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    brackets = encoded.count(b"[") + encoded.count(b"{")
+    return brackets > BRACKETS_MAX or encoded.count(b",") > COMMAS_MAX

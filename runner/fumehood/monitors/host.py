@@ -16,7 +16,13 @@ from threading import Lock, Thread
 
 from fumehood.core.episode_spec import MonitorSpec
 from fumehood.core.errors import InfraError, InputError, SpecError
-from fumehood.core.json_values import JsonObject, as_object, finite_number, no_constant
+from fumehood.core.json_values import (
+    JsonObject,
+    as_object,
+    finite_number,
+    is_slow_to_parse,
+    no_constant,
+)
 from fumehood.monitors.monitor import (
     ALLOWED,
     Action,
@@ -385,7 +391,10 @@ def answer_reviews(connection: socket.socket, monitors: EpisodeMonitors) -> None
     try:
         with connection:
             while question := receive_frame(connection, STEP_BYTES_MAX):
+                begun = time.thread_time()
                 send_frame(connection, json.dumps(_reviewed(monitors, question)).encode("ascii"))
+                # Code in the process could send step after step: leave half of the time to others.
+                time.sleep(time.thread_time() - begun)
     except (OSError, ValueError, RecursionError):
         pass  # The process has ended, or code in it wrote a question of another form.
     finally:
@@ -399,6 +408,8 @@ def serve_reviews(connection: socket.socket, monitors: EpisodeMonitors) -> None:
 
 
 def _reviewed(monitors: EpisodeMonitors, question: bytes) -> JsonObject:
+    if is_slow_to_parse(question):
+        raise ValueError("too many values")
     try:
         match json.loads(question):
             case {"begin": dict(facts)}:

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InfraError, InputError, SpecError
-from fumehood.core.json_values import JsonObject, canonical_json
+from fumehood.core.json_values import JsonObject, canonical_json, is_slow_to_parse
 from fumehood.core.ledger import Budget, BudgetKind, ChargedBy
 from fumehood.core.outcome import AgentCrashed
 from fumehood.core.trace import Chain, EpisodeClosed, Event, ModelExchange, Record, SeatEnded
@@ -588,8 +588,10 @@ class _TraceEnd:
             raise ValueError("the trace is too long")
         if self.is_complete:
             raise ValueError("the trace has ended")
-        event = json.loads(record.event_json) if '"rule":' in record.event_json else {}
         text = record.event_json
+        # Code of an agent in the process could write an event that is slow to parse.
+        counts = '"rule":' in text and not is_slow_to_parse(text)
+        event = json.loads(text) if counts else {}
         is_end = '"sealed"' in text and text == self._chain.end_record()
         if not self._chain.follow(record):
             raise ValueError("the hash of an event is wrong")
