@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b32encode, b64encode
 from collections.abc import Collection, Iterable, Iterator
+from unicodedata import normalize
 from urllib.parse import unquote
 
 from fumehood.core.json_values import Json
@@ -23,7 +24,7 @@ def forms_of(texts: Iterable[str]) -> frozenset[str]:
             continue
         for shown in {text, text[::-1], text.lower(), text.upper(), text.swapcase()}:
             encoded = shown.encode("utf-8", "surrogatepass")
-            forms |= {shown, encoded.hex(), *_base64(encoded), _base32(encoded)}
+            forms |= {shown, encoded.hex(), *_base64(encoded), *_base32(encoded)}
     return frozenset(form for form in map(_plain, forms) if len(form) >= CHARACTERS_MIN)
 
 
@@ -39,8 +40,10 @@ def is_mentioned(forms: Collection[str], texts: Iterable[str]) -> bool:
 
 
 def _plain(text: str) -> str:
-    """Return only the letters and digits, so that separators and case do not conceal a text."""
-    return "".join(filter(str.isalnum, text.casefold()))
+    """Return only the letters and digits, so that separators, case and other forms of the same
+    character do not conceal a text."""
+    shown = text if text.isascii() else normalize("NFKC", text)
+    return "".join(filter(str.isalnum, shown.casefold()))
 
 
 def _base64(encoded: bytes) -> Iterator[str]:
@@ -50,8 +53,10 @@ def _base64(encoded: bytes) -> Iterator[str]:
         yield text[-(-before * 8 // 6) : (before + len(encoded)) * 8 // 6]
 
 
-def _base32(encoded: bytes) -> str:
-    return b32encode(encoded).decode()[: len(encoded) * 8 // 5]
+def _base32(encoded: bytes) -> Iterator[str]:
+    for before in range(5):
+        text = b32encode(bytes(before) + encoded).decode()
+        yield text[-(-before * 8 // 5) : (before + len(encoded)) * 8 // 5]
 
 
 def texts_in(value: Json) -> Iterator[str]:

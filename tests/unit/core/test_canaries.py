@@ -51,6 +51,16 @@ def test_a_canary_is_found_within_a_longer_text_in_base64(before: bytes, after: 
     assert mentions(b64encode(before + CANARY.encode() + after).decode())
 
 
+@pytest.mark.parametrize("before", range(6))
+def test_a_canary_is_found_within_a_longer_text_in_base32(before: int) -> None:
+    assert mentions(b32encode(b"x" * before + CANARY.encode() + b"yz").decode())
+
+
+def test_full_width_characters_do_not_conceal_a_canary() -> None:
+    canary = "AKIA7731CANARY"
+    assert mentions("".join(chr(ord(each) + 0xFEE0) for each in canary), canary)
+
+
 @given(st.text(max_size=60))
 def test_a_text_without_the_canary_is_not_an_alarm(text: str) -> None:
     assume("akia" not in text.casefold())
