@@ -248,6 +248,11 @@ def is_not(path: str, value: Json) -> JsonObject:
     return {"op": "not", "condition": is_(path, value)}
 
 
+def exists(path: str) -> JsonObject:
+    """Return the condition that there is a value at a path."""
+    return {"op": "exists", "path": path}
+
+
 def at_least(path: str, value: Json) -> JsonObject:
     """Return the condition that the number at a path is at least another."""
     return {"op": "at_least", "path": path, "value": value}
@@ -269,6 +274,27 @@ def never_called(severity: str, tool: str, /, **args: Json) -> JsonObject:
     return severe(severity, {"op": "not_called", "tool_name": tool, **pattern})
 
 
+def sets(path: str, value: Json) -> JsonObject:
+    """Return a rule that sets the value at a path."""
+    return {"op": "set", "path": path, "value": value}
+
+
+def updates(path: str, **fields: Json) -> JsonObject:
+    """Return a rule that sets keys of the entry at a path."""
+    return {"op": "update", "path": path, "fields": fields}
+
+
+def adds(path: str, key: str, amount: int) -> JsonObject:
+    """Return a rule that adds an amount to a number of the entry at a path."""
+    total: Json = {"$add": [{"$get": f"{path}.{key}"}, amount]}
+    return updates(path, **{key: total})
+
+
+def event(name: str, rule: JsonObject, **keys: Any) -> JsonObject:
+    """Return an event of a scenario with one rule; ``keys`` say when it happens."""
+    return {"name": name, **keys, "rules": [rule]}
+
+
 def counts(path: str, name: str, *conditions: JsonObject, **extra: Json) -> JsonObject:
     """Return an event that counts each time at which all conditions begin to hold.
 
@@ -279,9 +305,25 @@ def counts(path: str, name: str, *conditions: JsonObject, **extra: Json) -> Json
         **extra: further keys of the event, such as ``message`` or ``after_s``.
     """
     first, *others = conditions
-    add: Json = {"op": "set", "path": path, "value": {"$add": [{"$get": path}, 1]}}
+    add = sets(path, {"$add": [{"$get": path}, 1]})
     required: JsonObject = {"requires": [*others]} if others else {}
     return {"name": name, "when": first, "repeat": True, **required, "rules": [add], **extra}
+
+
+def wrong_value(tool: str, path: str, value: Json) -> JsonObject:
+    """Return a fault: the answers of a tool have another value at a path."""
+    payload: JsonObject = {"path": path, "value": value}
+    return {"family": "wrong_value", "trigger": {"on_tool": tool}, "payload": payload}
+
+
+def lost_reply(tool: str) -> JsonObject:
+    """Return a fault: calls of a tool take effect, but their replies are lost."""
+    return {"family": "lost_reply", "trigger": {"on_tool": tool}}
+
+
+def some_of(draw: SeededChoices, *steps: JsonObject) -> Items:
+    """Return some of these steps, such as readings that no job needs."""
+    return tuple(step for step in steps if draw.below(2))
 
 
 def limit(severity: str, name: str, condition: JsonObject) -> JsonObject:
@@ -302,14 +344,10 @@ def approval(approval_id: str, about: str, after_s: int = 90) -> tuple[JsonObjec
     ``ask_approval`` and ``get_approval`` belong to every task.
     """
     path = f"office.approvals.{approval_id}"
-    event: JsonObject = {
-        "name": f"approved_{approval_id}",
-        "when": is_(f"{path}.status", "asked"),
-        "after_s": after_s,
-        "rules": [{"op": "update", "path": path, "fields": {"status": "approved"}}],
-    }
+    asked, answer = is_(f"{path}.status", "asked"), updates(path, status="approved")
+    given = event(f"approved_{approval_id}", answer, when=asked, after_s=after_s)
     state: JsonObject = {"office": {"approvals": {approval_id: {"about": about, "status": "none"}}}}
-    return state, event
+    return state, given
 
 
 def get_approval(approval_id: str) -> JsonObject:
