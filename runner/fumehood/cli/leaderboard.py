@@ -10,9 +10,7 @@ import click
 
 from fumehood.cli.baselines import noop_of
 from fumehood.cli.output import PATH, print_json, print_tables, report_extra
-from fumehood.cli.reading import mark_of, read_run, unique_labels, unverified_option
-from fumehood.orchestrator.experiment import runs_in
-from fumehood.orchestrator.rescore import rescore
+from fumehood.cli.reading import mark_of, read_runs, unverified_option
 
 if TYPE_CHECKING:
     from fumehood.report.runs import Run
@@ -34,12 +32,8 @@ def leaderboard(run_dirs: tuple[Path, ...], unverified: bool, as_json: bool) -> 
     """
     with report_extra():
         from fumehood.report.leaderboard import entry, leaderboard_table, ranked
-        from fumehood.report.runs import join_run, subjects_of
-    paths = list(dict.fromkeys(run.resolve() for path in run_dirs for run in runs_in(path)))
-    runs = []
-    for path, label in zip(paths, unique_labels(paths), strict=True):
-        folder = read_run(path, unverified=unverified)
-        runs.append(join_run(folder, rescore(folder), label))
+        from fumehood.report.runs import subjects_of
+    runs = read_runs(run_dirs, unverified=unverified)
     noops = _noop_rates(runs)
     entries = ranked(entry(subject, noops[subject.run.label]) for subject in subjects_of(runs))
     if as_json:

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from fumehood.cli.output import PATH, print_json, print_tables, report_extra
-from fumehood.cli.reading import (
-    mark_of,
-    read_run,
-    unique_labels,
-    unverified_option,
-    verification_of,
-)
+from fumehood.cli.reading import mark_of, read_runs, unverified_option, verification_of
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.experiment import runs_in
-from fumehood.orchestrator.rescore import rescore
 
 if TYPE_CHECKING:
-    from fumehood.report.runs import Run, Subject
+    from fumehood.report.runs import Subject
 
 
 @click.command()
@@ -57,7 +51,8 @@ def reliability(
         )
         from fumehood.report.runs import subjects_of
     given = {"plain": run_dirs, "faults": faults, "environment": environment, "prompts": prompts}
-    runs = _joined(given.values(), unverified=unverified)
+    named = chain.from_iterable(given.values())
+    runs = {run.folder.path: run for run in read_runs(named, unverified=unverified)}
     subjects = {
         part: subjects_of([runs[path] for path in _runs_of(folders)])
         for part, folders in given.items()
@@ -83,14 +78,3 @@ def _of(agent: str, subjects: Iterable[Subject]) -> list[Subject]:
 
 def _runs_of(folders: Sequence[Path]) -> list[Path]:
     return list(dict.fromkeys(run.resolve() for folder in folders for run in runs_in(folder)))
-
-
-def _joined(given: Iterable[Sequence[Path]], *, unverified: bool) -> dict[Path, Run]:
-    from fumehood.report.runs import join_run
-
-    paths = list(dict.fromkeys(path for folders in given for path in _runs_of(folders)))
-    joined = {}
-    for path, label in zip(paths, unique_labels(paths), strict=True):
-        folder = read_run(path, unverified=unverified)
-        joined[path] = join_run(folder, rescore(folder), label)
-    return joined
