@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from markupsafe import Markup
-
 from fumehood.report.monitors import (
     MonitorScore,
     agent_table,
@@ -15,9 +13,7 @@ from fumehood.report.monitors import (
     curve_table,
     live_table,
 )
-from fumehood.report.page.assets import content_security_policy, style
-from fumehood.report.page.render import environment
-from fumehood.report.page.verdict import runs_shown
+from fumehood.report.page.small_page import small_page
 from fumehood.report.runs import Run
 
 SIDE_PX = 320
@@ -33,32 +29,21 @@ def monitor_page(score: MonitorScore, runs: Sequence[Run], mark: str) -> bytes:
         mark: that of unverified runs; empty if all are verified.
     """
     tables = [of(score) for of in (alarm_table, agent_table, live_table, cost_table, curve_table)]
-    page = (
-        environment()
-        .get_template("monitors.html.j2")
-        .render(
-            mark=mark,
-            policy=content_security_policy(style(), ""),
-            style=Markup(style()),
-            name=score.name,
-            area=area_text(score),
-            curve=_corners(score),
-            points=[
-                (_x(alarms.rates.false_alarms.value), _y(alarms.rates.recall.value))
-                for alarms in score.alarms
-                if score.curve
-            ],
-            side=SIDE_PX,
-            tables=[table for table in tables if table.rows],
-            runs=runs_shown(runs),
-        )
+    return small_page(
+        "monitors.html.j2",
+        runs,
+        mark,
+        name=score.name,
+        area=area_text(score),
+        curve=" ".join(f"{_x(point.false_alarms)},{_y(point.recall)}" for point in score.curve),
+        points=[
+            (_x(alarms.rates.false_alarms.value), _y(alarms.rates.recall.value))
+            for alarms in score.alarms
+            if score.curve
+        ],
+        side=SIDE_PX,
+        tables=[table for table in tables if table.rows],
     )
-    return page.encode("utf-8")
-
-
-def _corners(score: MonitorScore) -> str:
-    """Return the points of the curve in the coordinates of the picture."""
-    return " ".join(f"{_x(point.false_alarms)},{_y(point.recall)}" for point in score.curve)
 
 
 def _x(share: float | None) -> float:

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from markupsafe import Markup
-
-from fumehood.report.page.assets import content_security_policy, style
-from fumehood.report.page.render import environment
+from fumehood.report.page.small_page import small_page
 from fumehood.report.runs import Run
 from fumehood.report.statistics.verdict import Decision
 from fumehood.report.verdict import Limit, Policy, Verdict, verdict_table
@@ -30,36 +27,12 @@ def verdict_page(
         runs: the runs that the verdicts are about.
         mark: that of unverified runs; empty if all are verified.
     """
-    table = verdict_table(verdicts, policy)
-    page = (
-        environment()
-        .get_template("verdict.html.j2")
-        .render(
-            mark=mark,
-            policy=content_security_policy(style(), ""),
-            style=Markup(style()),
-            verdicts=[
-                (verdict, [drawn_scale(limit, one) for limit, one in verdict.decisions.items()])
-                for verdict in verdicts
-            ],
-            table=table,
-            runs=runs_shown(runs),
-        )
-    )
-    return page.encode("utf-8")
-
-
-def runs_shown(runs: Sequence[Run]) -> list[dict[str, str]]:
-    """Return what a page states about its runs."""
-    return [
-        {
-            "name": run.label or str(run.folder.path),
-            "suite": run.suite.name,
-            "signed": str(run.folder.provenance),
-            "isolation": run.folder.isolation(),
-        }
-        for run in runs
+    drawn = [
+        (verdict, [drawn_scale(limit, one) for limit, one in verdict.decisions.items()])
+        for verdict in verdicts
     ]
+    table = verdict_table(verdicts, policy)
+    return small_page("verdict.html.j2", runs, mark, verdicts=drawn, table=table)
 
 
 def drawn_scale(limit: Limit, decision: Decision) -> dict[str, Any]:
