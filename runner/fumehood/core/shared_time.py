@@ -11,14 +11,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fumehood.core.conversation import Conversation, Handover, Participant
+from fumehood.core.tools import ToolResult
 from fumehood.core.virtual_time import KeepsTime
 
 
 class WorkEnded(BaseException):
-    """The work of a seat ended while one of its calls took time; the call has no result.
+    """The work of a seat ended while one of its calls took time; the agent gets no result.
 
     Not an ``Exception``, so that no layer takes it for a failure of the world.
     """
+
+    result: ToolResult | None = None
+    """Of a call that the world executed before; it belongs into the trace."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from fumehood.core.clock import Clock
 from fumehood.core.json_values import digest_json
-from fumehood.core.ledger import BudgetKind, ChargedBy, Ledger
+from fumehood.core.ledger import Amounts, BudgetKind, ChargedBy, Ledger
+from fumehood.core.shared_time import WorkEnded
 from fumehood.core.tools import Forward, ToolCall, ToolResult, World
 from fumehood.core.trace import CallMade, Recorder
 from fumehood.core.virtual_time import KeepsTime
@@ -52,17 +53,37 @@ class TraceCalls:
         self._digest = ""
 
     def around(self, call: ToolCall, forward: Forward) -> ToolResult:
-        """Number the call, forward it, and record the call with its result."""
+        """Number the call, forward it, and record the call with its result.
+
+        Raises:
+            WorkEnded: the work of the seat ended; the call is recorded if the world executed it.
+        """
         started_ns = self._clock.now_ns()
         numbered = ToolCall(call.tool_name, call.arguments, next(self._numbers))
         spent = self._ledger.spent
         before = [spent(kind) for kind in _CALL_KINDS]
-        result = forward(numbered)
-        charged = {
-            kind: units
-            for kind, spent_before in zip(_CALL_KINDS, before, strict=True)
-            if (units := spent(kind) - spent_before)
-        }
+
+        def record(result: ToolResult) -> None:
+            charged = {
+                kind: units
+                for kind, spent_before in zip(_CALL_KINDS, before, strict=True)
+                if (units := spent(kind) - spent_before)
+            }
+            self._record(numbered, result, charged, self._clock.now_ns() - started_ns)
+
+        try:
+            result = forward(numbered)
+        except WorkEnded as ended:
+            # Otherwise an agent could hide what a call did by ending its work before the answer.
+            if ended.result is not None:
+                record(ended.result)
+            raise
+        record(result)
+        return result
+
+    def _record(
+        self, numbered: ToolCall, result: ToolResult, charged: Amounts, duration_ns: int
+    ) -> None:
         remaining = self._ledger.remaining(ChargedBy.CALL)
         at_ms = None if self._timed is None else self._timed.now_ms
         event = CallMade(
@@ -72,8 +93,7 @@ class TraceCalls:
             observed, changed = self._observer.observed(numbered), self._observer.changed_canaries()
             had_effect = self._observer.had_effect(numbered)
             event = replace(event, observed=observed, changed=changed, had_effect=had_effect)
-        self._recorder.record(event, self._clock.now_ns() - started_ns)
-        return result
+        self._recorder.record(event, duration_ns)
 
     def _state_digest(self) -> str:
         # Most calls only read, so the digest is computed again only after the state has changed.

@@ -13,7 +13,7 @@ from threading import Condition
 
 from fumehood.core.conversation import TurnBegan
 from fumehood.core.json_values import canonical_json
-from fumehood.core.trace import Chain, EpisodeOpened, Event, Record, SeatEnded
+from fumehood.core.trace import Chain, EpisodeClosed, EpisodeOpened, Event, Record, SeatEnded
 from fumehood.wire.ports import EpisodeMessage, Records, SeatReady, SeatWorkEnded, SpecRejected
 
 BATCH_EVENTS = 256
@@ -51,12 +51,16 @@ class TraceStream:
         self._posts: deque[EpisodeMessage] = deque()
         self._changed = Condition()
         self._urgent = False
+        self._is_final = False
         self._closed = False
         self._abandoned = False
         self._broken: SpecRejected | None = None
 
     def record(self, event: Event, duration_ns: int = 0) -> None:
-        """Append one event with its time of day."""
+        """Append one event with its time of day; nothing follows the final state."""
+        if self._is_final:
+            return
+        self._is_final = isinstance(event, EpisodeClosed)
         self._events.append((event, time.time_ns() // 1_000_000, duration_ns // 1000))
         if (
             isinstance(event, EpisodeOpened | SeatEnded | TurnBegan)

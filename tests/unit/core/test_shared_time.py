@@ -21,6 +21,7 @@ from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.core.outcome import Finished, GaveUp, Refusal, RefusalKind
 from fumehood.core.task import Task
 from fumehood.core.tools import Value
+from fumehood.core.trace import CallMade
 from fumehood.harness_modes.native import Native
 from fumehood.service.inline import play_in_process
 from fumehood.service.open_episode import MonotonicClock, OpenEpisode
@@ -218,6 +219,21 @@ def test_a_seat_whose_work_ends_while_it_waits_does_not_block_the_others(
         agent.finish(GaveUp("killed"))
     assert outcome(first) is RefusalKind.ENDED
     assert outcome(together.call("c", "wait", '{"seconds": 600}')) == "06:10:00"
+
+
+def test_a_call_is_recorded_if_the_work_ends_between_its_effect_and_a_late_answer() -> None:
+    late = {"family": "late_answer", "trigger": {"on_nth_call": 1}}
+    with ThreadPoolExecutor(8) as threads:
+        together = Together(replace(spec(), fault_plan=fault_plan(late)), threads)
+        note = together.call("agent", "note", '{"by": "agent"}')
+        assert together.seats["b"].await_turn()
+        with together.episode._lock:
+            together.episode._episode.seats[0].finish(GaveUp("before the answer"))
+        assert outcome(note) is RefusalKind.ENDED
+        together.episode.close(timed_out=False)
+    (call,) = (event for event in together.recorder.events if isinstance(event, CallMade))
+    assert (call.seat, call.call.tool_name) == ("agent", "note")
+    assert [fired.family for fired in call.result.fired_faults] == ["late_answer"]
 
 
 def test_closing_an_episode_ends_all_waits(together: Together) -> None:

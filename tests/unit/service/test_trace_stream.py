@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from threading import Thread
 
 from fumehood.core.conversation import TurnBegan
-from fumehood.core.outcome import CallRefused, Finished
+from fumehood.core.outcome import CallRefused, Finished, GaveUp
 from fumehood.core.trace import EpisodeClosed, SeatEnded, verify_chain
 from fumehood.service.trace_stream import BATCH_BYTES, BATCH_EVENTS, TraceStream
 from fumehood.wire.ports import (
@@ -46,6 +46,14 @@ def test_the_seal_comes_last_and_counts_the_events() -> None:
     assert json.loads(records[-1].event_json) == {"kind": "sealed", "events": 1}
 
 
+def test_nothing_follows_the_final_state() -> None:
+    trace = TraceStream()
+    trace.record(EpisodeClosed({}, ()))
+    trace.record(refused(1))
+    trace.close()
+    assert kinds(trace.stream()) == ["closed", "sealed"]
+
+
 def test_the_number_of_events_per_message_is_limited() -> None:
     trace = TraceStream()
     for number in range(BATCH_EVENTS * 2 + 1):
@@ -58,7 +66,7 @@ def test_the_number_of_events_per_message_is_limited() -> None:
 def test_the_size_of_a_message_is_limited_except_for_its_last_event() -> None:
     trace = TraceStream()
     for size in (BATCH_BYTES // 2, BATCH_BYTES, 10, BATCH_BYTES * 3, 10):
-        trace.record(EpisodeClosed({"x": "y" * size}, ()))
+        trace.record(SeatEnded("agent", GaveUp("y" * size)))
     trace.close()
     sizes = [len(message.records) for message in trace.stream() if isinstance(message, Records)]
     assert sizes == [2, 2, 1, 1]

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import JsonObject
+from fumehood.core.shared_time import WorkEnded
 from fumehood.core.tools import Forward, ToolCall, ToolResult
 from fumehood.layers.faults.family import BoundFault, FaultFamily, described, payload_of
 
@@ -48,5 +49,10 @@ class LateAnswer(FaultFamily):
         result = forward(call)
         if not fires or self.fault.clock is None:
             return result
-        self.fault.clock.pass_us(1000 * self._delay_ms)
-        return self.fired(result)
+        late = self.fired(result)
+        try:
+            self.fault.clock.pass_us(1000 * self._delay_ms)
+        except WorkEnded as ended:
+            ended.result = late
+            raise
+        return late
