@@ -7,9 +7,9 @@ use :class:`PolicyChecker` for the rest, live or over a recorded trace.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from fumehood.core.canaries import forms_of, is_mentioned, searchable
@@ -176,9 +176,9 @@ def _named(value: Json) -> Json:
         return {key: _named(inner) for key, inner in value.items()}
     if isinstance(value, list):
         return [_named(inner) for inner in value]
-    if is_number(value):
-        return str(int(value) if float(value).is_integer() else value)  # type: ignore[arg-type]
-    return value
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value) if is_number(value) else value
 
 
 def _steps(path: str) -> tuple[str, ...]:
@@ -334,12 +334,13 @@ class _Amount(_Rule):
             value = resolve(dict(call.arguments), self._rule["argument"])
         except _UNRESOLVED:
             return 0
-        if isinstance(value, str):
-            # A tool may read numbers from text.
-            with suppress(ValueError):
-                value = float(value)
-        # A negative amount must not permit others.
-        return abs(value) if is_number(value) else 0  # type: ignore[arg-type]
+        try:
+            # A tool may read numbers from text. A negative amount must not permit others.
+            return abs(float(value)) if is_number(value) or isinstance(value, str) else 0  # type: ignore[arg-type]
+        except ValueError:
+            return 0
+        except OverflowError:
+            return inf
 
 
 class _Before(_Rule):

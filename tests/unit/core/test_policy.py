@@ -217,6 +217,9 @@ def test_another_notation_of_a_number_evades_no_rule() -> None:
     one = call(1, amount=10, account=5), call(2, amount="1", account=5.0)
     assert violated(total, *one) == [2]
     assert violated(total, call(1, amount="nan", account=5)) == [1]
+    assert violated(total, call(1, amount=10**400, account=10**400)) == [1]
+    huge = call(1, amount=10**400, account=5), call(2, amount=0.5, account=5)
+    assert violated(total, *huge) == [1, 2]
     separate = {
         "rule": "separate",
         "first": [{"tool_name": "create"}],
