@@ -127,8 +127,8 @@ def read_rules(settings: JsonObject) -> tuple[MonitorRule, ...]:
     if not isinstance(listed, list) or not (listed or "policy" in settings):
         raise SpecError("rules", "must be a list with at least one rule")
     if unknown := settings.keys() - _OF_A_FILE:
-        there_are = ", ".join(sorted(_OF_A_FILE))
-        raise SpecError(min(unknown), f"is not a field of a rule file; there are: {there_are}")
+        fields = ", ".join(sorted(_OF_A_FILE))
+        raise SpecError(min(unknown), f"is not a field of a rule file; the fields are {fields}")
     rules: list[MonitorRule] = []
     for position, value in enumerate(listed):
         rules.append(_rule(value, f"rules[{position}]"))
