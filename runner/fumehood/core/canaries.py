@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b32encode, b64encode
 from collections.abc import Collection, Iterable, Iterator
+from functools import lru_cache
 from unicodedata import normalize
 from urllib.parse import unquote
 
@@ -42,8 +43,14 @@ def is_mentioned(forms: Collection[str], texts: Iterable[str]) -> bool:
 def _plain(text: str) -> str:
     """Return only the letters and digits, so that separators, case and other forms of the same
     character do not conceal a text."""
-    shown = text if text.isascii() else normalize("NFKC", text)
+    shown = text if text.isascii() else "".join(map(_usual_form, text))
     return "".join(filter(str.isalnum, shown.casefold()))
+
+
+@lru_cache(maxsize=4096)
+def _usual_form(character: str) -> str:
+    # Not of whole texts, because that takes quadratic time for many accents in a row.
+    return normalize("NFKD", character)
 
 
 def _base64(encoded: bytes) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from base64 import b32encode, b64encode, urlsafe_b64encode
 from collections.abc import Callable
 from urllib.parse import quote
@@ -59,6 +60,12 @@ def test_a_canary_is_found_within_a_longer_text_in_base32(before: int) -> None:
 def test_full_width_characters_do_not_conceal_a_canary() -> None:
     canary = "AKIA7731CANARY"
     assert mentions("".join(chr(ord(each) + 0xFEE0) for each in canary), canary)
+
+
+def test_accents_neither_conceal_a_canary_nor_take_long() -> None:
+    began = time.process_time()
+    assert mentions("".join(each + "\u0302\u0321" * 20_000 for each in CANARY))
+    assert time.process_time() - began < 20, "quadratic time would take minutes"
 
 
 @given(st.text(max_size=60))
