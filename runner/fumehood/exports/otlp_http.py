@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import unquote, urlsplit
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from fumehood.core.errors import InputError
 from fumehood.exports.exported import ExportedRun
@@ -71,12 +71,19 @@ def _batches(requests: Iterable[dict[str, Any]]) -> Iterator[tuple[str, list[Any
         yield signal, [item for request in batch for item in request[signal]]
 
 
+class _NoRedirects(HTTPRedirectHandler):
+    """Redirects are errors: another host would get the headers, which may have a key."""
+
+    def redirect_request(self, *_: object) -> None:
+        """Return no request."""
+
+
 def _post(url: str, body: dict[str, Any], headers: Mapping[str, str]) -> None:
     request = Request(
         url, json.dumps(body).encode(), {**headers, "Content-Type": "application/json"}
     )
     try:
-        with urlopen(request, timeout=TIMEOUT_S):
+        with build_opener(_NoRedirects()).open(request, timeout=TIMEOUT_S):
             return
     except HTTPError as error:
         reason = f"answered {error.code} {error.reason}"

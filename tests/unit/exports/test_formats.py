@@ -26,7 +26,7 @@ from fumehood.core.outcome import Infra, InfraKind, Outcome, OutOfBudget, TimedO
 from fumehood.core.score import UNGRADED, Score
 from fumehood.exports.exported import ExportedRun
 from fumehood.exports.junit import _xml
-from fumehood.exports.otlp_http import headers_from
+from fumehood.exports.otlp_http import _post, headers_from
 from fumehood.exports.registry import EXPORTERS
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_reader import RunReader
@@ -204,3 +204,20 @@ def test_files_are_written_next_to_the_run(run: RunReader, tmp_path: Path) -> No
     said = json.loads(done.stdout)
     assert said["episodes"] == 1
     assert [Path(path).is_relative_to(out) for path in said["files"]] == [True]
+
+
+def test_a_redirect_of_a_collector_gets_no_headers() -> None:
+    class Redirecting(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.send_response(302)
+            self.send_header("Location", "/elsewhere")
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Redirecting) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        with pytest.raises(InputError, match="answered 302"):
+            _post(f"http://127.0.0.1:{server.server_port}", {}, {"Authorization": "key"})
+        server.shutdown()
