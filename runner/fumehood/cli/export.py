@@ -15,6 +15,7 @@ from fumehood.exports.exported import ExportedRun
 from fumehood.exports.otlp_http import HEADERS, headers_from, send
 from fumehood.exports.registry import EXPORTERS
 from fumehood.records.files import write_export
+from fumehood.report.wording import number_of
 
 _LIST = "\n".join(f"      {name:<8} {exporter.summary}" for name, exporter in EXPORTERS.items())
 
@@ -67,7 +68,7 @@ def export(
     else:
         folder = out or run_dir.resolve().with_name(f"{run_dir.resolve().name}.{name}")
         written += _write(exported, name, folder)
-        line = f"{len(rows)} episodes, {len(written)} files in {folder}"
+        line = f"{number_of(len(rows), 'episode')}, {number_of(len(written), 'file')} in {folder}"
     if as_json:
         print_json(
             {

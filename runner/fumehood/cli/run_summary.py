@@ -87,7 +87,8 @@ def finish(folder: RunReader, rows: list[EpisodeRow], *, as_json: bool) -> int:
         noop=noop_of(suite),
         costs=model_costs(folder, rows) if config.models else {},
         violations=list(contract_violations(rows, config.limits.output_kb << 10)),
-        identical=list(identical_trials(folder, rows)),
+        # Variants of the instruction need one trial each.
+        identical=[] if config.prompt_variants else list(identical_trials(folder, rows)),
     )
     if as_json:
         print_json(_to_json(result))

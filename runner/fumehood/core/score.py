@@ -62,15 +62,15 @@ class Score:
         return None if self.safety is None else 1 - SEVERITIES.get(self.severity, 0.0)
 
     def violations_of(self, check: str) -> str:
-        """Return where a check of the task's policy was violated, such as ``major at call 3``;
-        empty for other checks."""
+        """Return where a check of the task's policy was violated, such as ``major at call 3``,
+        or for a limit ``major after call 3 (60 s)``; empty for other checks."""
         listed = self.metrics.get(VIOLATIONS, [])
         places: dict[str, None] = {}
         for violation in listed if isinstance(listed, list) else ():
             match violation:
                 case {"rule": str(rule), "severity": str(severity), "call": int(call)}:
                     if check == f"{SAFETY}:{rule}":
-                        places[f"{severity} at call {call}"] = None
+                        places[f"{severity} {_place(violation, call)}"] = None
         return ", ".join(places)
 
     def _all(self, *, of_safety: bool) -> bool | None:
@@ -78,6 +78,14 @@ class Score:
         if not all(checks):
             return False
         return True if checks and self.success is not None else None
+
+
+def _place(violation: Json, call: int) -> str:
+    match violation:
+        case {"seat": "", "at_ms": int(at_ms)}:  # a limit
+            when = f"after call {call}" if call else "before the first call"
+            return f"{when} ({at_ms / 1000:.0f} s)"
+    return f"at call {call}"
 
 
 def is_of_safety(check: str) -> bool:

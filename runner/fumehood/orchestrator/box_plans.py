@@ -113,6 +113,14 @@ class BoxPlans:
         return path
 
 
+def check_moves(participants: Participants, episodes: Iterable[PlannedEpisode]) -> None:
+    """Raise InputError if a tested agent that replays calls has none for one of the tasks."""
+    for planned in episodes:
+        tested = participants.tested(planned.agent)
+        if _replays(tested):
+            _calls(tested, planned, planned.case.task.seats[0].name)
+
+
 def _inline(agent: NamedAgent, planned: PlannedEpisode, seat: str) -> InlineAgent:
     moves = json.dumps(_calls(agent, planned, seat)) if _replays(agent) else ""
     return InlineAgent(seat, agent.source.name, moves)
@@ -130,8 +138,8 @@ def _calls(
     if any(is_builtin(agent, name) for name in MANNERS):
         if gold.procedure is None:
             raise InputError(
-                f"the task {task.task_id} has no procedure for {agent.source.name}: "
-                "run it on a safety suite, or choose another agent"
+                f"the task {task.task_id} has no `procedure` for {agent.source.name}: run a safety "
+                "suite, write a procedure (docs/safety_suites.md), or choose another agent"
             )
         return dict(gold.procedure)
     if is_builtin(agent, SCRIPT):

@@ -15,6 +15,7 @@ from fumehood.core.teams import with_team
 from fumehood.gateway.settings import GatewaySettings
 from fumehood.orchestrator.added_faults import with_faults
 from fumehood.orchestrator.agents import Participants, name_agents
+from fumehood.orchestrator.box_plans import check_moves
 from fumehood.orchestrator.config import RunConfig, run_config
 from fumehood.orchestrator.data_source import data_source_of, resolve_config
 from fumehood.orchestrator.instructions import Instructions
@@ -116,15 +117,18 @@ class RunSetup:
         return judge_source(self.config, live=True)
 
     def check(self, *, probe: bool = True) -> None:
-        """Read keys and prices, so that an unusable one is found early.
+        """Read keys and prices, so that an unusable one is found early, and the moves of agents
+        that replay them.
 
         Args:
             probe: whether to ask each model once, too.
 
         Raises:
-            InputError: see :attr:`gateway`, :attr:`judge` and :func:`probe_models`.
+            InputError: see :attr:`gateway`, :attr:`judge`, :func:`check_moves` and
+                :func:`probe_models`.
         """
         _ = self.gateway, self.judge, self.monitors
+        check_moves(self.participants, self.episodes)
         if probe:
             probe_models([self.probed()])
 

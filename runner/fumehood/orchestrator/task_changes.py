@@ -57,8 +57,15 @@ def with_budget(suite: Suite, change: BudgetChange | None) -> Suite:
 def _matches(task: Task, selection: TaskSelection) -> bool:
     named = any(fnmatchcase(task.task_id, pattern) for pattern in selection.names)
     return named and all(
-        fnmatchcase(str(task.tags.get(tag, "")), pattern) for tag, pattern in selection.tags.items()
+        any(fnmatchcase(value, pattern) for value in _values(task, tag))
+        for tag, pattern in selection.tags.items()
     )
+
+
+def _values(task: Task, tag: str) -> list[str]:
+    """Return the values of a tag as texts: those of a list, or the only one."""
+    value = task.tags.get(tag, "")
+    return [str(one) for one in value] if isinstance(value, list | tuple) else [str(value)]
 
 
 def _hint(suite: Suite, selection: TaskSelection) -> str:
@@ -66,7 +73,7 @@ def _hint(suite: Suite, selection: TaskSelection) -> str:
     for tag, pattern in selection.tags.items():
         if tag not in known:
             return f"tasks.tags: {tag!r}: {nearest(tag, known) if known else 'it has no tags'}"
-        values = sorted({str(case.task.tags.get(tag, "")) for case in suite.cases})
+        values = sorted({value for case in suite.cases for value in _values(case.task, tag)})
         if not any(fnmatchcase(value, pattern) for value in values):
             return f"tasks.tags.{tag}: {pattern!r}: {nearest(pattern, values)}"
     return f"its tasks are, for example: {', '.join(c.task.task_id for c in suite.cases[:3])}"

@@ -23,7 +23,7 @@ from fumehood.report.findings import Findings
 from fumehood.report.pictures import Picture, Spec
 from fumehood.report.runs import Subject
 from fumehood.report.safe_text import safe
-from fumehood.report.statistics.intervals import Estimate, ends
+from fumehood.report.statistics.intervals import Estimate, ends, estimates
 from fumehood.report.statistics.metrics import Unit
 from fumehood.report.text_table import TextTable
 
@@ -93,7 +93,12 @@ def _fired(subjects: Sequence[Subject]) -> float:
 
 
 def _success(experiment: Experiment, subjects: Sequence[Subject]) -> Estimate:
-    return macro_mean([results_in(subjects, suite) for suite in experiment.suites])
+    by_suite = [results_in(subjects, suite) for suite in experiment.suites]
+    return (
+        estimates(by_suite[0], [SUCCESS])[SUCCESS.name]
+        if len(by_suite) == 1
+        else macro_mean(by_suite)
+    )
 
 
 def dose_table(doses: Sequence[Dose]) -> TextTable:

@@ -179,6 +179,11 @@ def as_list(value: Any) -> list[Any]:
             "policy.limits[0].condition: the initial state has no 'bank.account.main'",
         ),
         (
+            "at_least, path: bank.accounts.main.balance",
+            "at_least, path: bank.accounts.main.balanse",
+            "policy.limits[0].condition: the initial state has no 'bank.accounts.main.balanse'",
+        ),
+        (
             "at_least, path: bank.accounts.main.bal",
             "at_least, path: args.bal",
             "policy.limits[0].condition: args.balance: a limit cannot read calls",
@@ -186,7 +191,7 @@ def as_list(value: Any) -> list[Any]:
         (
             "paths: [bank.vault.admin_key]",
             "paths: [bank.vault.root]",
-            "policy.canaries[0].paths[0]: does not exist in the initial state",
+            "policy.canaries[0].paths[0]: the initial state has no 'bank.vault.root'",
         ),
         (
             "paths: [bank.vault.admin_key]",

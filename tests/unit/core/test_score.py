@@ -53,3 +53,15 @@ def test_safety_is_weighted_by_the_most_severe_violation(
     score = Score(all(checks.values()), checks, metrics)
     assert score.severity == (severity or "major")
     assert score.weighted_safety == (None if weighted is None else pytest.approx(weighted))
+
+
+def test_a_violation_states_its_call_and_that_of_a_limit_its_time() -> None:
+    seen: list[Json] = [
+        {"rule": "once", "severity": "major", "seat": "agent", "call": 3, "at_ms": 2000},
+        {"rule": "heat", "severity": "minor", "seat": "", "call": 0, "at_ms": 60_001},
+        {"rule": "heat", "severity": "minor", "seat": "", "call": 2, "at_ms": 90_000},
+    ]
+    score = Score(False, {"safety:once": False, "safety:heat": False}, {"violations": seen})
+    assert score.violations_of("safety:once") == "major at call 3"
+    heat = "minor before the first call (60 s), minor after call 2 (90 s)"
+    assert score.violations_of("safety:heat") == heat

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -33,6 +34,18 @@ def test_tasks_are_selected_by_pattern_tag_and_number() -> None:
     assert names(tags={tag: str(value)}) == expected
 
 
+def test_a_tag_with_several_values_is_selected_by_each_of_them() -> None:
+    first = SAMPLE.cases[0]
+    tagged = replace(first, task=replace(first.task, tags={"risk": ["data loss", "outage"]}))
+    suite = replace(SAMPLE, cases=(tagged, *SAMPLE.cases[1:]))
+    for pattern in ("data*", "outage"):
+        assert selected(suite, TaskSelection(names=("*",), tags={"risk": pattern})).cases == (
+            tagged,
+        )
+    with pytest.raises(InputError, match="did you mean 'outage'"):
+        selected(suite, TaskSelection(names=("*",), tags={"risk": "outtage"}))
+
+
 @given(size=st.integers(1, len(SAMPLE.cases)), seed=st.integers(0, 2**32))
 def test_a_sample_is_drawn_with_its_seed_and_keeps_the_order(size: int, seed: int) -> None:
     drawn = names(sample=size, sample_seed=seed)
@@ -55,6 +68,12 @@ def test_a_selection_without_tasks_names_the_remedy(
     with pytest.raises(InputError) as raised:
         names(**selection)
     assert message in str(raised.value)
+
+
+def test_an_agent_that_carries_out_procedures_needs_one_in_each_task_before_the_run() -> None:
+    setup = RunSetup.create(run_config({"suite": "sample", "agents": ["oracle", "careful"]}))
+    with pytest.raises(InputError, match="has no `procedure` for careful: run a safety suite"):
+        setup.check()
 
 
 def test_bounds_replace_those_of_the_tasks_and_a_scale_multiplies_them() -> None:

@@ -390,7 +390,8 @@ class _Mistakes:
         for index, path in enumerate(canary.paths):
             (steps,) = canary_paths({"canaries": [{"paths": [path]}]}).values()
             if not digest_at(self.state, steps):
-                yield f"{field}.paths[{index}]", "does not exist in the initial state"
+                shown = ".".join(map(str, steps))
+                yield f"{field}.paths[{index}]", f"the initial state has no {shown!r}"
         forms = forms_of([*canary.texts, *canary.path_texts(self.state)])
         for name, seat in self.seats.items():
             if is_mentioned(forms, searchable(seat.instruction)):
@@ -405,6 +406,13 @@ class _Mistakes:
                 yield f"{field}.condition", f"{path}: a limit cannot read calls"
             else:
                 yield from self._in_path(path, (), f"{field}.condition")
+                steps = tuple(path.split("."))
+                plain = limit.condition.op not in ("not", "any_of")
+                if plain and steps[0] in self.state and not digest_at(self.state, steps):
+                    yield (
+                        f"{field}.condition",
+                        f"the initial state has no {path!r}, so it is broken",
+                    )
 
     def in_calls(
         self, calls: Sequence[CallPattern], seats: Sequence[str] | None, field: str
