@@ -19,9 +19,11 @@ from fumehood.cli.progress import RunProgress
 from fumehood.core.errors import InputError, nearest
 from fumehood.core.json_values import JsonObject
 from fumehood.core.outcome import outcome_name
+from fumehood.orchestrator.agents import name_agents
 from fumehood.orchestrator.config import run_config
 from fumehood.orchestrator.launch import start_run
 from fumehood.orchestrator.rescore import rescore
+from fumehood.orchestrator.setup import config_of
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_reader import Accept, RunReader
 from fumehood.records.run_reader import open_run as open_reader
@@ -88,7 +90,7 @@ class Run:
     @property
     def agents(self) -> list[str]:
         """Labels of the agents."""
-        return list(dict.fromkeys(row.name.agent for row in self._rows))
+        return [agent.label for agent in name_agents(config_of(self._folder).agents)]
 
     @property
     def success(self) -> dict[str, float | None]:

@@ -16,7 +16,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.gold import Gold
+from fumehood.core.json_values import JsonObject
 from fumehood.core.task import Case, Suite, Task
+from fumehood.orchestrator.config import run_config
 from fumehood.orchestrator.episode_runner import Attempt
 from fumehood.orchestrator.scoring import ScoredAttempt, score_attempt
 from fumehood.records.row import EpisodeName, EpisodeRow
@@ -74,7 +76,9 @@ def _write_run(
 ) -> tuple[RunFolder, EpisodeRow]:
     name = EpisodeName("agent", case.task.task_id, 0)
     signing = Signing(key, (name,))
-    run = RunFolder.create(path, {"suite": "probe"}, Suite("probe", (case,)), signing)
+    config = run_config({"suite": "probe", "agents": [name.agent]}).model_dump(mode="json")
+    manifest: JsonObject = {"suite": "probe", "config": config}
+    run = RunFolder.create(path, manifest, Suite("probe", (case,)), signing)
     output = attempt.output
     assert output is not None
     run.write_output(name, output.stdout, output.stderr)

@@ -120,6 +120,6 @@ async def _not_found(request: Request, _error: Exception) -> Response:
 
 async def _wrong_method(request: Request, error: Exception) -> Response:
     headers = (error.headers if isinstance(error, HTTPException) else None) or {}
-    path, allowed = request.scope["path"], headers.get("Allow", "another method")
-    message = f"{path} does not take {request.method}: use {allowed}"
+    allowed = headers.get("Allow", "another method")
+    message = f"this path does not take {request.method}: use {allowed}"
     return JSONResponse({"code": "wrong_method", "message": message}, 405, headers)
