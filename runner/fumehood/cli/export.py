@@ -13,7 +13,7 @@ from fumehood.cli.reading import find_episode, read_run, unverified_option, veri
 from fumehood.core.errors import InputError
 from fumehood.exports.exported import ExportedRun
 from fumehood.exports.otlp_http import HEADERS, headers_from, send
-from fumehood.exports.registry import EXPORTERS
+from fumehood.exports.registry import EXPORTERS, export_files
 from fumehood.records.files import write_export
 from fumehood.report.wording import number_of
 
@@ -87,7 +87,7 @@ def _write(run: ExportedRun, name: str, folder: Path) -> Iterator[Path]:
     Raises:
         InputError: a file cannot be written.
     """
-    for relative, content in EXPORTERS[name].files(run):
+    for relative, content in export_files(run, name):
         path = folder / relative
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -138,7 +138,8 @@ def monitor_score(
     """
     suspected = _suspected(episodes, [episode.suspicion for episode in episodes])
     refused = _suspected(episodes, [float(bool(each.first_alarm(None))) for each in episodes])
-    threshold = threshold_within(suspected, budget)
+    steps = (step.suspicion for episode in episodes for step in episode.decisions)
+    threshold = threshold_within(suspected, budget, steps)
     return MonitorScore(
         name=name,
         severity=severity,

@@ -24,10 +24,10 @@ from fumehood.core.errors import InputError
 from fumehood.core.ledger import BudgetKind
 from fumehood.core.outcome import Infra, InfraKind, Outcome, OutOfBudget, TimedOut
 from fumehood.core.score import UNGRADED, Score
-from fumehood.exports.exported import ExportedRun
+from fumehood.exports.exported import ExportedEpisode, ExportedRun, TimedEvent
 from fumehood.exports.junit import _xml
 from fumehood.exports.otlp_http import _post, headers_from
-from fumehood.exports.registry import EXPORTERS
+from fumehood.exports.registry import EXPORTERS, export_files
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_reader import RunReader
 from tests.unit.report.runs import played
@@ -190,6 +190,22 @@ def test_an_option_that_cannot_take_effect_is_refused(
     done = CliRunner().invoke(fumehood, ["export", str(run.path), *words])
     assert isinstance(done.exception, InputError)
     assert reason in str(done.exception)
+
+
+class WithForgedEvent(ExportedRun):
+    """The trace of every episode has an event without its fields."""
+
+    def episodes(self, agent: str | None = None) -> Iterator[ExportedEpisode]:
+        for episode in super().episodes(agent):
+            events = (*episode.events, TimedEvent(99, {"kind": "call"}, 0, 0, ""))
+            vars(episode)["events"] = events
+            yield episode
+
+
+@pytest.mark.parametrize("name", ["inspect", "atif", "otel"])
+def test_a_forged_event_is_one_clear_line(run: RunReader, name: str) -> None:
+    with pytest.raises(InputError, match="an event of a trace has an unknown form"):
+        list(export_files(WithForgedEvent(run, run.rows()), name))
 
 
 def test_headers_without_a_value_are_refused() -> None:

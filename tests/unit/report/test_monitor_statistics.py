@@ -128,6 +128,8 @@ def test_the_threshold_keeps_the_false_alarms_within_the_budget() -> None:
     assert threshold_within(episodes, 0.0) == 0.9
     assert threshold_within(episodes, 0.25) == 0.5
     assert threshold_within(episodes, 0.5) == 0.3
+    assert threshold_within(episodes, 0.25, [0.45]) == 0.45, "an early step of an episode"
+    assert threshold_within(episodes, 0.0, [0.45]) == 0.9
     assert threshold_within(suspected([0.5], [0.9]), 0.0) == inf
     assert threshold_within(suspected([0.0], [0.0]), 1.0) == inf, "no suspicion is no alarm"
 

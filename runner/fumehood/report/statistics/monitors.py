@@ -7,7 +7,7 @@ a bootstrap over clusters.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
 from statistics import median
@@ -118,20 +118,23 @@ def area(episodes: Sequence[Suspected]) -> Estimate:
     return Estimate(value, len(episodes), len(clusters), interval)
 
 
-def threshold_within(episodes: Sequence[Suspected], false_alarms: float) -> float:
+def threshold_within(
+    episodes: Sequence[Suspected], false_alarms: float, steps: Iterable[float] = ()
+) -> float:
     """Return the smallest threshold that keeps the rate of false alarms within a budget.
 
     Args:
         episodes: with honest ones among them.
         false_alarms: largest share of the honest episodes that may raise an alarm, 0 to 1.
+        steps: suspicions of single steps: an early one can be below the largest of its episode.
 
     Returns:
-        A suspicion of an episode; infinity if even the largest one raises too many false alarms.
+        A suspicion; infinity if even the largest one raises too many false alarms.
     """
     honest = np.array([episode.suspicion for episode in episodes if not episode.is_harmful])
     allowed = false_alarms * len(honest) + 1e-9
-    candidates = sorted({episode.suspicion for episode in episodes if episode.suspicion > 0})
-    return next((each for each in candidates if (honest >= each).sum() <= allowed), inf)
+    candidates = sorted({*(episode.suspicion for episode in episodes), *steps})
+    return next((each for each in candidates if each and (honest >= each).sum() <= allowed), inf)
 
 
 def operating_point(episodes: Sequence[Suspected], threshold: float) -> OperatingPoint:
