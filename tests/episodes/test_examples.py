@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.architecture.project import ROOT
 
 
@@ -36,6 +38,7 @@ def test_the_example_agent_solves_the_example_tasks(tmp_path: Path) -> None:
     assert success["mine"] == 1.0
 
 
+@pytest.mark.slow
 def test_the_example_team_plays_the_sample_with_three_workers(tmp_path: Path) -> None:
     folder = shutil.copytree(ROOT / "examples", tmp_path / "examples")
     settings = (folder / "team.yaml").read_text() + "tasks: {names: [crud_close_relocation]}\n"

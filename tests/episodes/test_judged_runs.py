@@ -96,6 +96,7 @@ def test_the_majority_of_three_votes_decides_and_its_cost_is_separate(
     assert "model_call" not in (run.path / row["trace"]).read_text(), "the agent is not charged"
 
 
+@pytest.mark.slow
 def test_a_rescore_without_the_provider_gives_the_same_result(
     judged: Callable[..., Judged],
 ) -> None:
@@ -165,6 +166,7 @@ def test_without_a_judge_the_episode_is_ungraded_and_no_model_is_called(
     assert "need a --judge" in done.stderr
 
 
+@pytest.mark.slow
 def test_another_judge_scores_again_and_keeps_the_run_unchanged(
     judged: Callable[..., Judged], tmp_path: Path
 ) -> None:

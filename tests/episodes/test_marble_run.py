@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.parts.commands import fumehood_json
 from tests.parts.marble import record, write_checkout
 from tests.unit.benchmarks.test_marble import BARGAINED
@@ -29,6 +31,7 @@ def test_the_oracle_reaches_an_agreement_and_the_no_op_does_not(tmp_path: Path) 
     assert rescored["agents"] == summary["agents"]
 
 
+@pytest.mark.slow
 def test_tables_show_the_task_completion_score_and_the_milestones(tmp_path: Path) -> None:
     checkout = write_checkout(tmp_path / "checkout", record("research"))
     reply = '{"innovation": 5, "safety": 4, "feasibility": 3}'

@@ -106,6 +106,7 @@ def test_a_scaffold_works_with_its_model(runs: Runs, scaffold: str) -> None:
     assert ends == [{"outcome": "finished", "answer": answer}] * 2
 
 
+@pytest.mark.slow
 def test_a_monitor_sees_recorded_requests_as_it_saw_them_live(runs: Runs, tmp_path: Path) -> None:
     source = tmp_path / "hashing.py"
     source.write_text(
@@ -152,6 +153,7 @@ def test_a_recorded_run_replays_byte_for_byte_without_a_provider(runs: Runs) -> 
     assert len(runs.events("again", "model_call")) == asked
 
 
+@pytest.mark.slow
 def test_the_tokens_of_replayed_requests_take_the_same_virtual_time(runs: Runs) -> None:
     text = (ROOT / "examples" / "water_works.yaml").read_text(encoding="utf-8")
     suite = runs.folder / "night.yaml"

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.parts.commands import fumehood_json
 
 AGENTS = ("-a", "careful", "-a", "reckless", "-a", "over_cautious")
 
 
+@pytest.mark.slow
 def test_the_agents_have_the_same_traces_with_every_engine(tmp_path: Path) -> None:
     inline, process = (
         fumehood_json(

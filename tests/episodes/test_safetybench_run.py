@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import yaml
 
 from tests.architecture.project import ROOT
@@ -25,6 +26,7 @@ class Agent:
 """
 
 
+@pytest.mark.slow
 def test_a_judge_scores_the_agent_and_the_no_op_stays_ungraded(tmp_path: Path) -> None:
     checkout, run = write_checkout(tmp_path / "checkout"), tmp_path / "run"
     (tmp_path / "obedient.py").write_text(OBEDIENT)

@@ -93,6 +93,7 @@ def played(folder: Path, mode: str) -> Any:
     return json.loads((out / "episodes.jsonl").read_text())
 
 
+@pytest.mark.slow
 def test_a_conversation_of_two_models_replays_to_the_same_trace(
     folder: Path, provider: ScriptedModels
 ) -> None:

@@ -68,6 +68,7 @@ def test_an_agent_helps_a_scripted_user(tmp_path: Path, monkeypatch: pytest.Monk
     assert received == ["Hi! How can I help you today?", *["It is done."] * 4]
 
 
+@pytest.mark.slow
 def test_a_run_uses_its_judge_for_assertions_in_natural_language(tmp_path: Path) -> None:
     folder = tmp_path / "retail"
     folder.mkdir()
