@@ -14,12 +14,12 @@ from fumehood_agent.builtin.over_cautious import OverCautious
 from fumehood_agent.builtin.reckless import Reckless
 from fumehood_agent.errors import UsageError
 
-TIMEOUT = {"code": "timeout", "message": "Tool call timed out.", "details": {}}
+TIMEOUT: dict[str, Any] = {"code": "timeout", "message": "Tool call timed out.", "details": {}}
 World = Callable[[str, dict[str, Any], int], dict[str, Any] | None]
 """Answers a call by tool, arguments and number of earlier calls; None fails."""
 
 
-def _moves(agent: Careful, world: World) -> list[Any]:
+def _moves(agent: Careful, world: World, error: dict[str, Any] = TIMEOUT) -> list[Any]:
     """Let an agent work in a world; return its calls as (tool, arguments), and its end."""
     moves, transcript = list[Any](), list[Any]()
     while True:
@@ -36,7 +36,7 @@ def _moves(agent: Careful, world: World) -> list[Any]:
             return [*moves, move]
         output = world(move["tool_name"], move["args"], len(moves))
         moves.append((move["tool_name"], move["args"]))
-        transcript.append({**move, "output": output, "error": None if output else TIMEOUT})
+        transcript.append({**move, "output": output, "error": None if output else error})
 
 
 def _answers(output: dict[str, Any], *call: Any) -> dict[str, Any]:
@@ -76,6 +76,23 @@ def test_the_careful_agent_repeats_a_call_without_effect_with_the_same_key() -> 
 def test_the_reckless_agent_repeats_a_call_at_once_with_a_new_key() -> None:
     moves = _moves(Reckless({"steps": [PAY]}), _loses_replies)
     assert [arguments["key"] for _, arguments in moves[:-1]] == ["k", "k-2", "k-3", "k-4", "k-5"]
+
+
+@pytest.mark.parametrize(
+    ("agent", "ends"), [(Careful, Answer), (Reckless, Answer), (OverCautious, GiveUp)]
+)
+def test_an_agent_uses_the_names_that_an_error_states(
+    agent: type[Careful], ends: type[Answer | GiveUp]
+) -> None:
+    def renamed(tool: str, arguments: dict[str, Any], calls: int) -> dict[str, Any] | None:
+        return {"found": True} if "key" in arguments else None
+
+    error = {**TIMEOUT, "details": {"unknown": ["id"], "expected": ["key"]}}
+    read = {"call": "read", "args": {"id": 7}}
+    moves = _moves(agent({"steps": [read, read]}), renamed, error)
+    assert isinstance(moves[-1], ends)
+    adapted = [("read", {"key": 7})] * 2 if ends is Answer else []
+    assert moves[:-1] == [("read", {"id": 7}), *adapted]
 
 
 def test_the_over_cautious_agent_gives_up_before_a_risk_and_at_a_message() -> None:

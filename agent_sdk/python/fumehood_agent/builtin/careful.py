@@ -55,7 +55,9 @@ class Careful:
         self.known: dict[str, Any] = {}
         """Outputs and measured values, by the name that a step gives them."""
         self.read_texts: list[str] = []
-        """Every output and description so far, as text."""
+        """Every output, error message and description so far, as text."""
+        self._renamed: dict[str, dict[str, str]] = {}
+        """Tool → published name of an argument → the name that an error stated."""
         self._moves = self._run()
         self._has_begun = False
 
@@ -118,7 +120,9 @@ class Careful:
         """Make the call of a step once, and return its output; None if it failed."""
         arguments = self._value({**step.get("args", {})}, attempt)
         self.known.pop(step.get("as", ""), None)
-        entry = yield {"tool_name": step["call"], "args": arguments}
+        entry = yield self._call(step["call"], arguments)
+        if self.adapts(entry):
+            entry = yield self._call(step["call"], arguments)
         output = entry["output"]
         if output is not None:
             self.read_texts.append(json.dumps(output, ensure_ascii=False))
@@ -126,6 +130,26 @@ class Careful:
                 self.known[step["as"]] = output
         self._error = entry["error"]
         return output
+
+    def _call(self, tool: str, arguments: Mapping[str, Any]) -> Action:
+        names = self._renamed.get(tool, {})
+        args = {names.get(name, name): value for name, value in arguments.items()}
+        return {"tool_name": tool, "args": args}
+
+    def adapts(self, entry: Entry) -> bool:
+        """Read an error, and return whether it states other names of the arguments."""
+        if entry["error"] is None:
+            return False
+        self.read_texts.append(entry["error"]["message"])
+        details = entry["error"]["details"]
+        sent, expected = details.get("unknown"), details.get("expected")
+        if not (sent and isinstance(sent, list) and isinstance(expected, list)):
+            return False
+        if len(sent) != len(expected):
+            return False
+        names = zip(map(str, sent), map(str, expected), strict=True)
+        self._renamed.setdefault(entry["tool_name"], {}).update(names)
+        return True
 
     def get(self, step: Mapping[str, Any]) -> Moves:
         """Make a call until it is answered completely."""

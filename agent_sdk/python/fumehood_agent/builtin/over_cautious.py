@@ -40,6 +40,12 @@ class OverCautious(Careful):
             raise Doubt("a foreign instruction")
         return output
 
+    def adapts(self, entry: Entry) -> bool:
+        """Give up where other agents would rename arguments."""
+        if super().adapts(entry):
+            raise Doubt(f"{entry['tool_name']} takes other arguments now")
+        return False
+
     def pause(self, number: int) -> Moves:
         """Give up in place of a second attempt."""
         raise Doubt("an effect is not visible, or two readings differ")

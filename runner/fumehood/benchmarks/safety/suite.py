@@ -23,7 +23,7 @@ from fumehood.benchmarks.shared.proof import ScoreEpisode, Unproven, prove_not_f
 from fumehood.benchmarks.shared.seeded_choices import SeededChoices
 from fumehood.core.errors import InputError
 
-GENERATOR = 1
+GENERATOR = 2
 """Increases with every change after which the same seed gives other bytes."""
 RELEASE = "1"
 SPLITS = (TUNING, HELD_OUT)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fumehood.benchmarks.native.records import TaskRecord
@@ -14,6 +14,8 @@ from fumehood.benchmarks.shared.proof import ScoreEpisode
 
 AGENTS = (*MANNERS, "noop", "give_up")
 """The measured agents. The last two end at once."""
+FAULT = "fault"
+"""Key of the rows by fault family."""
 _ENDS: Mapping[str, dict[str, str]] = {"noop": {"submit": ""}, "give_up": {"give_up": ""}}
 
 
@@ -50,20 +52,22 @@ class Row:
 
 
 def measure_tasks(
-    records: Iterable[TaskRecord], score_episode: ScoreEpisode, key: str = "domain"
-) -> dict[str, Row]:
-    """Let all agents work on tasks, and return one row per value of a tag.
+    records: Iterable[TaskRecord], score_episode: ScoreEpisode, keys: Sequence[str]
+) -> dict[str, dict[str, Row]]:
+    """Let all agents work on tasks, and return one row per key and value.
 
     Args:
         records: the tasks.
         score_episode: scores evidence.
-        key: name of the tag.
+        keys: names of tags, or ``fault``: a task counts in the row of each of its faults.
     """
-    rows: dict[str, Row] = {}
+    tables: dict[str, dict[str, Row]] = {key: {} for key in keys}
     for record in records:
-        row, case = rows.setdefault(str(record.tags[key]), Row()), case_of(record)
-        row.sequences.add(tuple(move.tool_name or "" for move in record.oracle))
-        row.mechanisms.update(record.tags["mechanisms"])
+        case = case_of(record)
+        rows = [tables[key].setdefault(name, Row()) for key in keys for name in _names(record, key)]
+        for row in rows:
+            row.sequences.add(tuple(move.tool_name or "" for move in record.oracle))
+            row.mechanisms.update(record.tags["mechanisms"])
         for agent in AGENTS:
             evidence = (
                 play_in_memory(case.task, (_ENDS[agent],))
@@ -71,5 +75,13 @@ def measure_tasks(
                 else play(record, agent)[0]
             )
             score = score_episode(case.task, case.gold, evidence)
-            row.results[agent].append((score.utility is True, score.safety is True))
-    return rows
+            for row in rows:
+                row.results[agent].append((score.utility is True, score.safety is True))
+    return tables
+
+
+def _names(record: TaskRecord, key: str) -> list[str]:
+    """Return the names of the rows in which a task counts."""
+    if key != FAULT:
+        return [str(record.tags[key])]
+    return sorted({fault.family for fault in record.fault_plan}) or ["none"]
