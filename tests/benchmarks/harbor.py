@@ -23,7 +23,7 @@ from fumehood.benchmarks.registry import load_suite
 from fumehood.core.errors import InfraError, InputError
 from fumehood.engines.docker.engine import DockerEngine
 from fumehood.engines.engine import EngineOptions
-from fumehood.orchestrator.workspaces import Workspaces
+from fumehood.orchestrator.workspaces.plans import Workspaces
 
 TIMEOUT_S = 3600
 TASKS_AT_ONCE = 8

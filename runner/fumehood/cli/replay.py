@@ -25,7 +25,7 @@ from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.replay import Divergence, Replayed, replay_episode
 from fumehood.orchestrator.service_pool import ServicePool
 from fumehood.orchestrator.setup import config_of, planned_of
-from fumehood.orchestrator.workspaces import workspaces_of
+from fumehood.orchestrator.workspaces.plans import workspaces_of
 from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.run_reader import RunReader
 

@@ -15,7 +15,7 @@ from fumehood.orchestrator.agents import NamedAgent, Participants, is_builtin, i
 from fumehood.orchestrator.config import BoxLimits, ModelsConfig
 from fumehood.orchestrator.episode_runner import BoxPlan, InlinePlan
 from fumehood.orchestrator.plan import PlannedEpisode
-from fumehood.orchestrator.workspaces import WorkspacePlan
+from fumehood.orchestrator.workspaces.plans import WorkspacePlan
 from fumehood.records.row import file_name
 from fumehood.wire.ports import InlineAgent
 from fumehood_agent.builtin import MANNERS, REPLAYING

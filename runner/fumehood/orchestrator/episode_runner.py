@@ -34,7 +34,8 @@ from fumehood.orchestrator.seat_sessions import SeatSessions, SeatWorker
 from fumehood.orchestrator.service_pool import ServicePool
 from fumehood.orchestrator.stalls import Stalls
 from fumehood.orchestrator.trace_receiver import GRACE_S, TraceReceiver, rejection_kind
-from fumehood.orchestrator.workspaces import EpisodeWorkspace, WorkspacePlan
+from fumehood.orchestrator.workspaces.episode_boxes import EpisodeWorkspace
+from fumehood.orchestrator.workspaces.plans import WorkspacePlan
 from fumehood.scorers.verdict import Verdict
 from fumehood.wire.control_client import ControlClient, OpenSeats
 from fumehood.wire.ports import InlineAgent, PlayedInline

@@ -38,7 +38,7 @@ from fumehood.orchestrator.run import Run, RunLimits, missing
 from fumehood.orchestrator.service_pool import HttpOffer, ServicePool, http_offer
 from fumehood.orchestrator.setup import RunSetup, config_of
 from fumehood.orchestrator.stop_signals import StopRequests, deferred_stop_signals
-from fumehood.orchestrator.workspaces import Workspaces
+from fumehood.orchestrator.workspaces.plans import Workspaces
 from fumehood.records.caches import last_probe
 from fumehood.records.files import make_private_folder
 from fumehood.records.frozen_suite import freeze_suite

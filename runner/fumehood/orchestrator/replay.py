@@ -30,7 +30,7 @@ from fumehood.orchestrator.episode_runner import (
 )
 from fumehood.orchestrator.json_difference import first_difference
 from fumehood.orchestrator.service_pool import ServicePool
-from fumehood.orchestrator.workspaces import WorkspacePlan
+from fumehood.orchestrator.workspaces.plans import WorkspacePlan
 from fumehood.wire.ports import InlineAgent
 from fumehood_agent.repeating import REPEATED, REPEATING, Event, repeat_all
 

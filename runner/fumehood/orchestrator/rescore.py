@@ -15,7 +15,7 @@ from fumehood.orchestrator.judging import RunJudge, judge_source
 from fumehood.orchestrator.scoring import ScoredAttempt
 from fumehood.orchestrator.scoring_process import Request
 from fumehood.orchestrator.setup import config_of
-from fumehood.orchestrator.workspaces import with_verdict
+from fumehood.orchestrator.workspaces.verification import with_verdict
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_reader import RunReader
 from fumehood.scorers.verdict import VERIFIER, verdict_from_json

@@ -26,7 +26,7 @@ from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.scoring import ScoredAttempt
 from fumehood.orchestrator.scoring_process import Request
 from fumehood.orchestrator.stop_signals import Stopped, StopRequests
-from fumehood.orchestrator.workspaces import with_verdict
+from fumehood.orchestrator.workspaces.verification import with_verdict
 from fumehood.records.row import IDENTITY, EpisodeRow
 from fumehood.records.run_folder import RunFolder
 from fumehood.records.run_reader import folder_to_resume

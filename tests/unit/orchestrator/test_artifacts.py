@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fumehood.orchestrator.artifacts import BadArtifacts, Copied, copied, files_of
-from fumehood.orchestrator.workspaces import rewards_of
+from fumehood.orchestrator.workspaces.artifacts import BadArtifacts, Copied, copied, files_of
+from fumehood.orchestrator.workspaces.verification import rewards_of
 
 KINDS = (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE)
 
@@ -129,7 +129,7 @@ def test_files_of_a_missing_folder_are_none() -> None:
 
 
 def test_folders_count_for_the_limit_of_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fumehood.orchestrator.artifacts.FILES_MAX", 3)
+    monkeypatch.setattr("fumehood.orchestrator.workspaces.artifacts.FILES_MAX", 3)
     folders = {f"n{number}": tarfile.DIRTYPE for number in range(3)}
     assert copied([("/app", tar({}, **folders))], None, None).files == 0
     with pytest.raises(BadArtifacts, match="more than 3 files and folders"):

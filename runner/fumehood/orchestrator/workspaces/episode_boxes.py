@@ -1,0 +1,213 @@
+"""The boxes of one attempt in a workspace: starts, measures, stops and verifies box B."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import socket
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from threading import Event, Thread
+from types import TracebackType
+from typing import TypeVar
+
+from fumehood.core.episode_spec import DataMode, DataSource, EpisodeSpec
+from fumehood.core.errors import InfraError, InputError
+from fumehood.core.outcome import Infra, InfraKind
+from fumehood.engines.engine import BOX_SOCKET_DIR, BoxSpec, TooLarge, Workspace, WorkspaceBox
+from fumehood.engines.records import owned_folder
+from fumehood.orchestrator.workspaces.artifacts import BYTES_MAX, BadArtifacts
+from fumehood.orchestrator.workspaces.plans import WORLD, WorkspacePlan
+from fumehood.orchestrator.workspaces.verification import (
+    POLL_MS,
+    copied_from,
+    output_of,
+    verified,
+)
+from fumehood.scorers.verdict import Verdict
+from fumehood.worlds.workspace import SETTING, SOCKET_NAME
+
+T = TypeVar("T")
+ERROR_CHARS_MAX = 200
+_HELPER = f"{BOX_SOCKET_DIR}/bin/fumehood"
+
+
+class EpisodeWorkspace:
+    """The boxes B and C of one attempt. Use it as a context manager."""
+
+    def __init__(
+        self, plan: WorkspacePlan, is_abandoned: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Start nothing yet.
+
+        Args:
+            plan: how to start the boxes.
+            is_abandoned: whether the run was abandoned, so that nothing waits for a verifier.
+        """
+        self.infra: Infra | None = None
+        """A failure of the infrastructure; None if there was none."""
+        self._plan = plan
+        self._is_abandoned = is_abandoned
+        self._stack = ExitStack()
+        self._box: WorkspaceBox | None = None
+        self._thread = Thread(target=self._run, daemon=True)
+        self._started = Event()
+        self._problem = ""
+
+    def __enter__(self) -> EpisodeWorkspace:
+        """Make the folder of the socket."""
+        folder = self._stack.enter_context(owned_folder(self._plan.labels))
+        # Other users pass through it to a folder whose name they cannot guess.
+        folder.chmod(0o711)
+        self._folder = folder / secrets.token_hex(8)
+        (self._folder / "bin").mkdir(parents=True)
+        shutil.copy(self._plan.helper, self._folder / "bin" / "fumehood")
+        for path in (self._folder, self._folder / "bin", self._folder / "bin" / "fumehood"):
+            path.chmod(0o755)
+        if os.geteuid() == 0:
+            os.chown(self._folder, self._plan.owner_uid, -1)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Remove the boxes and the folder."""
+        try:
+            self.stop()
+            self._close()
+        except InfraError as failure:
+            self._fail(failure)
+        finally:
+            self._stack.close()
+
+    def add_to(self, spec: EpisodeSpec) -> EpisodeSpec:
+        """Return a specification with the folder in which the service listens."""
+        return replace(spec, data_source=DataSource(DataMode.OFFLINE, {SETTING: str(self._folder)}))
+
+    def start(self) -> None:
+        """Start B in another thread; the first call of the agent waits for it."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop B; a running call fails. Its files can still be copied."""
+        if self._thread.ident is None:
+            return
+        self._started.wait()
+        if self._box is not None:
+            self._box.kill()
+        self._thread.join()
+
+    def verify(self) -> Verdict | None:
+        """Copy the files of B into C, let C verify them, and return its verdict; None if the
+        infrastructure failed."""
+        try:
+            self.stop()
+            if self._box is None or self.infra is not None:
+                return None
+            if self._problem:
+                return Verdict(problem=self._problem)
+            box, plan = self._box, self._plan
+            files, deleted = self._twice(lambda: copied_from(box, plan))
+            self._close()
+            return self._twice(
+                lambda: verified(plan, self._folder / "bin", files, deleted, self._is_abandoned)
+            )
+        except (BadArtifacts, TooLarge) as error:
+            return Verdict(problem=str(error))
+        except (InfraError, InputError) as error:
+            self._fail(error)
+            return None
+
+    def _run(self) -> None:
+        """Start B, and kill it if it writes more than its limit."""
+        plan = self._plan
+        command = (_HELPER, WORLD, f"{BOX_SOCKET_DIR}/{SOCKET_NAME}", *plan.watched)
+        spec = BoxSpec(
+            image=replace(plan.image, command=command),
+            socket_dir=self._folder,
+            limits=plan.limits,
+            labels=plan.labels,
+            workspace=Workspace(),
+        )
+        try:
+            box = self._box = plan.engine.start(spec)
+            self._started.set()
+            while box.wait(POLL_MS) is None:
+                self._problem = self._problem or self._excess(box)
+                if self._problem:
+                    box.kill()
+        except (InfraError, InputError) as error:
+            self._fail(error)
+            self._release_service()
+        finally:
+            self._started.set()
+
+    def _excess(self, box: WorkspaceBox) -> str:
+        """Return why a workspace must be killed; empty if it need not."""
+        try:
+            written_bytes = self._twice(box.written_bytes)
+        except BadArtifacts as error:
+            # A workspace that has ended cannot be measured.
+            return "" if box.wait(0) else str(error)
+        limit = self._plan.limits.tmp_bytes
+        is_over = written_bytes > limit
+        return f"the workspace wrote {written_bytes} bytes, of at most {limit}" if is_over else ""
+
+    def _twice(self, step: Callable[[], T]) -> T:
+        """Do a step, again if it fails while the engine can read another workspace.
+
+        Files of the agent can make the engine fail, for instance by long paths. That is no failure
+        of the infrastructure.
+
+        Raises:
+            InfraError: the engine cannot start or read an unused workspace either.
+            BadArtifacts: it can.
+        """
+        try:
+            return step()
+        except InfraError:
+            if self._is_abandoned():
+                raise
+            self._read_unused()
+        try:
+            return step()
+        except InfraError as error:
+            self._read_unused()
+            problem = str(error)[:ERROR_CHARS_MAX]
+            raise BadArtifacts(f"the engine cannot read the workspace: {problem}") from None
+
+    def _read_unused(self) -> None:
+        """Start and read a workspace that no agent used."""
+        plan = self._plan
+        spec = BoxSpec(
+            image=replace(plan.image, command=("/bin/sh", "-c", "exec sleep 600")),
+            socket_dir=self._folder / "bin",
+            limits=plan.limits,
+            labels=plan.labels,
+            workspace=Workspace(),
+        )
+        box = plan.engine.start(spec)
+        try:
+            box.written_bytes()
+            box.kill()
+            box.changed()
+            box.copy_out("/etc", BYTES_MAX)
+        finally:
+            output_of(box)
+
+    def _release_service(self) -> None:
+        """Connect in place of a box that did not start, so that no call waits for it."""
+        with suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(str(self._folder / SOCKET_NAME))
+
+    def _close(self) -> None:
+        if self._box is not None:
+            output_of(self._box)
+
+    def _fail(self, error: Exception) -> None:
+        self.infra = self.infra or Infra(InfraKind.ENGINE, f"workspace: {error}")

@@ -1,0 +1,203 @@
+"""The images of the workspaces of a run, and how to start the boxes of each task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from fumehood.benchmarks.shared.checkout import digest_of_folder
+from fumehood.core.errors import InputError
+from fumehood.core.json_values import Json, JsonObject
+from fumehood.core.task import Case
+from fumehood.engines.engine import (
+    Engine,
+    EngineOptions,
+    Image,
+    Limits,
+    WorkspaceEngine,
+    WorkspaceImage,
+)
+from fumehood.engines.images.helper import build_helper
+from fumehood.engines.registry import choose_engine
+from fumehood.scorers.verdict import WORKSPACE
+
+WORLD = "workspace"
+MIB = 1 << 20
+_WITHOUT_WORKDIR = ("/app", "/home", "/root", "/srv", "/workspace")
+"""Watched folders of an image whose working folder is /."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspacePlan:
+    """How to start the boxes of one task."""
+
+    engine: WorkspaceEngine
+    image: Image
+    verifier: Image
+    settings: Mapping[str, Json]
+    """The criterion ``workspace`` of the gold."""
+    helper: Path
+    labels: dict[str, str]
+    owner_uid: int
+    """User of the service."""
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of each of both boxes."""
+        memory, cpus = self.settings.get("memory_mb"), self.settings.get("cpus")
+        storage = self.settings.get("storage_mb")
+        written_bytes = (storage if isinstance(storage, int) else 2048) * MIB
+        return Limits(
+            memory_bytes=(memory if isinstance(memory, int) else 2048) * MIB,
+            cpus=float(cpus) if isinstance(cpus, int | float) else 1.0,
+            processes=512,
+            file_bytes=written_bytes,
+            tmp_bytes=written_bytes,
+        )
+
+    @property
+    def watched(self) -> tuple[str, ...]:
+        """The folders whose changes are part of the state."""
+        top = self.image.working_dir
+        return _WITHOUT_WORKDIR if top == "/" else (top,)
+
+    @property
+    def artifacts(self) -> tuple[str, ...]:
+        """The declared paths to copy to the verifier; empty for the changes below the working
+        folder."""
+        declared = self.settings.get("artifacts")
+        return tuple(map(str, declared)) if isinstance(declared, list) else ()
+
+
+class Workspaces:
+    """The images of the workspaces of a run."""
+
+    def __init__(
+        self, engine: Engine | None, cases: Iterable[Case], progress: Callable[[str], None]
+    ) -> None:
+        """Build all images.
+
+        Args:
+            engine: of the run; None if no case has a workspace.
+            cases: of the suite.
+            progress: receives a line when something takes long.
+
+        Raises:
+            InputError: the engine starts no workspaces, a folder has changed, or an image cannot be
+                built.
+            InfraError: the engine does not answer.
+        """
+        self._plans: dict[str, tuple[WorkspaceImage, WorkspaceImage]] = {}
+        self._engine: WorkspaceEngine | None = None
+        self._helper: Path | None = None
+        for case in cases:
+            if case.task.world == WORLD:
+                self._prepare(engine, case, progress)
+
+    def facts(self) -> JsonObject:
+        """Return what the manifest of a run states; empty without workspaces."""
+        if not self._plans:
+            return {}
+        images = [image for pair in self._plans.values() for image in pair]
+        bases = {name: used for image in images for name, used in image.bases.items()}
+        digests: JsonObject = {
+            task: {"workspace": pair[0].image.digest, "verifier": pair[1].image.digest}
+            for task, pair in self._plans.items()
+        }
+        return {"workspaces": {"replaced_bases": {**bases}, "images": digests}}
+
+    def plan(self, case: Case, labels: dict[str, str], owner_uid: int) -> WorkspacePlan | None:
+        """Return how to start the boxes of a task; None if it has no workspace."""
+        pair = self._plans.get(case.task.task_id)
+        if pair is None or self._engine is None or self._helper is None:
+            return None
+        workspace, verifier = pair
+        return WorkspacePlan(
+            self._engine,
+            workspace.image,
+            verifier.image,
+            _settings(case),
+            self._helper,
+            labels,
+            owner_uid,
+        )
+
+    def _prepare(self, engine: Engine | None, case: Case, progress: Callable[[str], None]) -> None:
+        if not isinstance(engine, WorkspaceEngine):
+            name = f"the engine {engine.name}" if engine else "a run without boxes"
+            raise InputError(
+                f"the task {case.task.task_id} needs a workspace, which {name} does not start: "
+                "use --engine docker"
+            )
+        self._helper = self._helper or build_helper(progress)
+        if self._helper is None:
+            raise InputError("workspaces need a C compiler (Debian: apt-get install musl-tools)")
+        self._engine = engine
+        settings = _settings(case)
+        folder = Path(str(settings["folder"]))
+        if not folder.is_dir() or digest_of_folder(folder) != settings["digest"]:
+            raise InputError(
+                f"{folder} is missing or differs from the task {case.task.task_id} of the run: "
+                "restore the folder, or start a new run"
+            )
+        workspace = engine.prepare_workspace(folder / "environment")
+        workspace = replace(
+            workspace,
+            image=replace(
+                workspace.image,
+                working_dir=str(settings["workdir"]) or workspace.image.working_dir,
+                environment=texts_of(settings["env"]),
+            ),
+        )
+        if workspace.image.working_dir == "/" and not settings.get("artifacts"):
+            raise InputError(
+                f"{folder}: the working folder of the image is /: add WORKDIR to "
+                "environment/Dockerfile, or declare `artifacts` in task.toml"
+            )
+        verifier = workspace
+        lines = settings.get("verifier_lines")
+        if settings["verifier_folder"] == "tests":
+            verifier = engine.prepare_workspace(folder / "tests")
+        elif isinstance(lines, list) and lines:
+            verifier = engine.prepare_workspace(folder / "environment", [*map(str, lines)])
+        self._plans[case.task.task_id] = (workspace, verifier)
+
+
+@contextmanager
+def workspaces_of(
+    engine: str, runtime: str | None, cases: Sequence[Case], progress: Callable[[str], None]
+) -> Iterator[Workspaces]:
+    """Yield the workspaces of episodes that are played again, and close their engine at the end.
+
+    Args:
+        engine: name of the engine of the run.
+        runtime: its OCI runtime; None for the default.
+        cases: of the episodes.
+        progress: receives a line when something takes long.
+
+    Raises:
+        InputError: see :class:`Workspaces`.
+        InfraError: the engine does not answer.
+    """
+    if not any(case.task.world == WORLD for case in cases):
+        yield Workspaces(None, (), progress)
+        return
+    options = EngineOptions(runtime=runtime, progress=progress)
+    with closing(choose_engine(engine, options).engine) as chosen:
+        yield Workspaces(chosen, cases, progress)
+
+
+def _settings(case: Case) -> Mapping[str, Json]:
+    settings = case.gold.criterion(WORKSPACE)
+    if settings is None:
+        raise InputError(
+            f"the task {case.task.task_id} has no criterion {WORKSPACE!r}: load it with harbor:PATH"
+        )
+    return settings
+
+
+def texts_of(value: Json) -> dict[str, str]:
+    """Return the texts of a JSON object; none if it is no object."""
+    return {name: str(text) for name, text in value.items()} if isinstance(value, dict) else {}

@@ -1,0 +1,192 @@
+"""Verification in box C: copies files of B into it, runs the tests, and reads the rewards."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import tarfile
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from time import monotonic
+
+from fumehood.core.errors import InfraError
+from fumehood.core.json_values import JsonObject
+from fumehood.core.task import Case
+from fumehood.engines.engine import BoxOutput, BoxSpec, Exit, Workspace, WorkspaceBox
+from fumehood.orchestrator.workspaces.artifacts import (
+    BYTES_MAX,
+    REWARD_FOLDER,
+    BadArtifacts,
+    Copied,
+    copied,
+    files_of,
+    is_below,
+    is_loaded,
+)
+from fumehood.orchestrator.workspaces.plans import MIB, WorkspacePlan, texts_of
+from fumehood.scorers.verdict import VERDICT, Verdict
+
+POLL_MS = 1000
+"""Interval at which the size of what a workspace wrote is measured, and a run can be abandoned."""
+REWARD_BYTES_MAX = 16 * MIB
+OUTPUT_CHARS_MAX = 4000
+"""Part of the output of a verifier that a row keeps."""
+DELETED_MAX = 10_000
+DELETED_BYTES_MAX = 1 << 20
+"""All names are arguments of one command; see execve(2)."""
+_VERIFY = 'rm -rf -- "$@"; chmod +x /tests/test.sh; exec /tests/test.sh'
+"""Deletes what the workspace deleted, and runs the tests. Source: Harbor 0.25, verifier.py."""
+
+
+def copied_from(box: WorkspaceBox, plan: WorkspacePlan) -> tuple[Copied, tuple[str, ...]]:
+    """Return the files of a killed workspace for its verifier, and the paths to delete there.
+
+    Raises:
+        BadArtifacts: its content cannot be copied.
+        TooLarge: it is too large.
+        InfraError: the engine does not answer.
+    """
+    declared, top = plan.artifacts, plan.image.working_dir
+    paths = (*declared, "/logs/artifacts") if declared else (top, "/logs/artifacts")
+    tars, left_bytes = [], BYTES_MAX
+    for path in paths:
+        archive = box.copy_out(path, left_bytes)
+        if archive is not None:
+            left_bytes -= len(archive)
+            tars.append((path, archive))
+    files = copied(tars, None if declared else box.changed(), _tests(plan))
+    return files, _deleted(box, plan)
+
+
+def verified(
+    plan: WorkspacePlan,
+    socket_dir: Path,
+    files: Copied,
+    deleted: tuple[str, ...],
+    is_abandoned: Callable[[], bool],
+) -> Verdict:
+    """Run the tests of a task in a new box, and return its verdict.
+
+    Args:
+        plan: of the task.
+        socket_dir: a folder without sockets, to show at the place of those of a seat.
+        files: of the workspace.
+        deleted: paths to delete before the tests.
+        is_abandoned: whether the run was abandoned.
+
+    Raises:
+        InputError: the image cannot be started.
+        InfraError: the engine does not answer, or the run was abandoned.
+    """
+    settings = plan.settings
+    variables = {**plan.image.environment, **texts_of(settings.get("verifier_env"))}
+    spec = BoxSpec(
+        image=replace(
+            plan.verifier,
+            command=("/bin/sh", "-c", _VERIFY, "verify"),
+            working_dir=plan.image.working_dir,
+            environment={"PYTHONSAFEPATH": "1", **variables},
+        ),
+        socket_dir=socket_dir,
+        arguments=deleted,
+        limits=plan.limits,
+        labels=plan.labels,
+        workspace=Workspace(archive=files.archive),
+    )
+    timeout = settings.get("verifier_timeout_s")
+    timeout_s = timeout if isinstance(timeout, int | float) else 600
+    box = plan.engine.start(spec)
+    try:
+        ended = _wait(box, timeout_s, is_abandoned)
+        box.kill()
+        folder = files_of(box.copy_out(REWARD_FOLDER, REWARD_BYTES_MAX))
+    finally:
+        output = output_of(box)
+    printed = (output.stdout + output.stderr).decode("utf-8", "replace")[-OUTPUT_CHARS_MAX:]
+    if ended is None:
+        return Verdict(problem="the verifier did not end in time", output=printed)
+    rewards, problem = rewards_of(folder)
+    return Verdict(rewards, problem, printed, files.files, files.left_out)
+
+
+def output_of(box: WorkspaceBox) -> BoxOutput:
+    """Remove a killed box and return its output, empty if the engine does not remove it in time.
+
+    Many files of the agent delay that, so it is no failure of the infrastructure. The engine may
+    still remove the box; otherwise the next command does.
+    """
+    try:
+        return box.close()
+    except InfraError:
+        return BoxOutput(b"", b"", 0, 0)
+
+
+def rewards_of(folder: Mapping[str, bytes]) -> tuple[dict[str, float], str]:
+    """Return the rewards that a verifier wrote, and the problem if there are none.
+
+    ``reward.json`` precedes ``reward.txt``. Source: Harbor 0.25, verifier/verifier.py.
+    """
+    if "reward.json" in folder:
+        try:
+            values = json.loads(folder["reward.json"])
+        except (ValueError, RecursionError):
+            values = None
+        if isinstance(values, dict) and values and all(map(_is_finite, values.values())):
+            return {str(name): float(value) for name, value in values.items()}, ""
+        return {}, "reward.json is not an object of finite numbers"
+    if "reward.txt" not in folder:
+        return {}, "the verifier wrote no reward"
+    try:
+        reward = float(folder["reward.txt"])
+    except ValueError:
+        reward = math.nan
+    if not math.isfinite(reward):
+        return {}, "reward.txt is not a finite number"
+    return {"reward": reward}, ""
+
+
+def with_verdict(case: Case, verdict: Verdict | None) -> Case:
+    """Return a case whose gold contains the verdict of its verifier."""
+    if verdict is None:
+        return case
+    criterion: JsonObject = {"op": VERDICT, **verdict.to_json()}
+    return replace(case, gold=replace(case.gold, criteria=(*case.gold.criteria, criterion)))
+
+
+def _tests(plan: WorkspacePlan) -> bytes | None:
+    """Return the tests as a tar; None if they are in the image of the verifier."""
+    settings, content = plan.settings, io.BytesIO()
+    if settings["verifier_folder"] == "tests":
+        return None
+    with tarfile.open(fileobj=content, mode="w") as archive:
+        archive.add(Path(str(settings["folder"]), "tests"), "tests")
+    return content.getvalue()
+
+
+def _deleted(box: WorkspaceBox, plan: WorkspacePlan) -> tuple[str, ...]:
+    tops = plan.artifacts or (plan.image.working_dir,)
+    paths = [path for path in box.deleted() if any(is_below(path, top) for top in tops)]
+    if len(paths) > DELETED_MAX:
+        raise BadArtifacts(f"the workspace deleted {len(paths)} paths, of at most {DELETED_MAX}")
+    if not plan.artifacts:
+        paths = [path for path in paths if not is_loaded(path.removeprefix(tops[0]))]
+    if sum(len(path.encode("utf-8", "replace")) + 1 for path in paths) > DELETED_BYTES_MAX:
+        raise BadArtifacts(f"the names of deleted paths have more than {DELETED_BYTES_MAX} bytes")
+    return tuple(paths)
+
+
+def _wait(box: WorkspaceBox, timeout_s: float, is_abandoned: Callable[[], bool]) -> Exit | None:
+    """Wait until a verifier ends; raises ``InfraError`` if the run is abandoned before."""
+    deadline_s = monotonic() + timeout_s
+    while (left_ms := round((deadline_s - monotonic()) * 1000)) > 0:
+        if (ended := box.wait(min(POLL_MS, left_ms))) is not None:
+            return ended
+        if is_abandoned():
+            raise InfraError("the run was stopped")
+    return None
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
