@@ -31,6 +31,7 @@ from scripts.bench.reading import cost_of_reading
 from scripts.bench.run import episodes_of_a_run
 from scripts.bench.service import episodes_through_service
 from scripts.bench.workload import endless_case, workload
+from scripts.bench.workspaces import bash_calls
 
 
 def main() -> None:
@@ -67,6 +68,7 @@ def _measure(path: Path | None) -> Iterator[Figure]:
         yield from call_latency(engine, endless_case())
         if engine.name == "docker":
             yield from episodes_in_boxes(engine, endless_case())
+            yield from bash_calls(engine)
         engine.close()
     engines = list(_ready_engines("docker", "oci"))
     if len(engines) == 2:
