@@ -49,6 +49,12 @@ struct field {
 
 static struct session sessions[SESSIONS_MAX];
 static struct text reply;
+/* While this file exists, the episode has ended, and the workspace stays for tests that run inside it. */
+static char ended_path[sizeof((struct sockaddr_un *)0)->sun_path + 8];
+
+static int has_ended(void) {
+    return access(ended_path, F_OK) == 0;
+}
 
 static long long now_ms(void) {
     struct timespec now;
@@ -179,13 +185,13 @@ static struct session *session_of(const char *name) {
     return NULL;
 }
 
-/* Waits for the status of a command; returns 0, or -1 if the shell ended, or -2 at the deadline. */
+/* Waits for the status of a command; returns 0, -1 if the shell ended, or -2 if it must end. */
 static int wait_for_status(struct session *session, long long deadline_ms, int *status) {
     char text[16];
     size_t used = 0;
     for (;;) {
         long long left_ms = deadline_ms - now_ms();
-        if (left_ms < 0) return -2;
+        if (left_ms < 0 || has_ended()) return -2;
         struct pollfd ready[2] = {{session->printed, POLLIN, 0}, {session->status, POLLIN, 0}};
         if (poll(ready, 2, left_ms > 1000 ? 1000 : (int)left_ms + 1) < 0 && errno != EINTR) return -1;
         if (ready[0].revents && !drain(session)) ready[0].fd = -1;
@@ -363,6 +369,7 @@ static int connect_to(const char *path) {
 
 int serve_workspace(const char *socket_path, char **watched) {
     signal(SIGPIPE, SIG_IGN);
+    snprintf(ended_path, sizeof ended_path, "%s.ended", socket_path);
     struct scan *scan = begin_scan(watched);
     int service = connect_to(socket_path);
     if (service < 0 || !scan) {
@@ -372,7 +379,11 @@ int serve_workspace(const char *socket_path, char **watched) {
     for (;;) {
         uint32_t length;
         wait_for_request(service);
-        if (read_exactly(service, (char *)&length, sizeof length) < 0) return DONE;
+        if (read_exactly(service, (char *)&length, sizeof length) < 0) {
+            /* It still reads what programs print, so that none of them waits. */
+            if (has_ended()) wait_for_request(-1);
+            return DONE;
+        }
         length = ntohl(length);
         char *bytes = length && length <= REQUEST_BYTES_MAX ? malloc(length) : NULL;
         if (!bytes || read_exactly(service, bytes, length) < 0) return REFUSED;

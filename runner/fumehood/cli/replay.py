@@ -101,7 +101,9 @@ def replay(
 
     worlds = sorted({case.task.world for case in cases})
     with (
-        workspaces_of(engine, config.runtime, cases, say) as workspaces,
+        workspaces_of(
+            engine, config.runtime, cases, say, shared_score=config.shared_score
+        ) as workspaces,
         ServicePool(service_workers, worlds=worlds, inline=_is_inline(folder)) as pool,
         ThreadPoolExecutor(concurrency) as threads,
     ):

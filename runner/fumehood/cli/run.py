@@ -122,6 +122,7 @@ def _setting(name: str) -> str:
     help=_setting("prompt_variants"),
 )
 @click.option("--reword-published", is_flag=True, help=_setting("reword_published"))
+@click.option("--shared-score", is_flag=True, help=_setting("shared_score"))
 @click.option("--model", default=None, help=_setting("model"))
 @click.option("--judge", default=None, help=_setting("judge"))
 @click.option(

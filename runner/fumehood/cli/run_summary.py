@@ -39,6 +39,8 @@ INFRA = 3
 DIGEST_CHARS = 16
 EXAMINED_TASKS = 10
 """Tasks of each agent whose trials are compared."""
+FORGEABLE = ("reward", "shared mode (forgeable)", "difference")
+"""Columns with the reward of the verifier, that of tests in the workspace, and the difference."""
 LAST_LINE_CHARS = 200
 """Number of characters shown of the last line that an agent wrote to standard error."""
 
@@ -136,13 +138,18 @@ def _are_identical(folder: RunReader, trials: Sequence[EpisodeRow]) -> bool:
 
 
 def agent_table(agents: Sequence[AgentSummary]) -> TextTable:
-    """Return one row per agent, with utility and safety if a task has safety checks, and with the
-    task completion score and milestones if a scorer gave them."""
+    """Return one row per agent, with utility and safety if a task has safety checks, with the task
+    completion score and milestones if a scorer gave them, and with the rewards and the number of
+    scores that an agent can forge."""
     has_safety = any(agent.safety_rate is not None for agent in agents)
     has_completion = any(agent.task_completion is not None for agent in agents)
     has_milestones = any(agent.milestones is not None for agent in agents)
+    has_forgeable = any(agent.forgeable_reward is not None for agent in agents)
+    has_shared = any(agent.scored_shared for agent in agents)
     header = (
         *("agent", "success", "episodes"),
+        *(FORGEABLE if has_forgeable else ()),
+        *(("shared, forgeable",) if has_shared else ()),
         *(("utility", "safety", "weighted safety") if has_safety else ()),
         *(("completion",) if has_completion else ()),
         *(("milestones",) if has_milestones else ()),
@@ -155,6 +162,8 @@ def agent_table(agents: Sequence[AgentSummary]) -> TextTable:
             agent.agent,
             _share(agent.success_rate),
             str(agent.graded),
+            *(_forgeable(agent) if has_forgeable else ()),
+            *((str(agent.scored_shared),) if has_shared else ()),
             *(
                 map(_share, (agent.utility_rate, agent.safety_rate, agent.weighted_safety))
                 if has_safety
@@ -175,6 +184,17 @@ def agent_table(agents: Sequence[AgentSummary]) -> TextTable:
         for agent in agents
     ]
     return TextTable("", header, rows, trailing_text=1)
+
+
+def _forgeable(agent: AgentSummary) -> tuple[str, str, str]:
+    own, difference = agent.forgeable_reward, agent.forgeable_difference
+    if own is None or difference is None:
+        return wording.NONE, wording.NONE, wording.NONE
+    return (
+        _share(own - difference),
+        _share(own),
+        wording.signed(difference, None, Unit.SHARE),
+    )
 
 
 def risk_table(agents: Sequence[AgentSummary], results: Results) -> TextTable:

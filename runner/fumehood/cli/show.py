@@ -24,7 +24,7 @@ from fumehood.report import wording
 from fumehood.report.model_texts import ENCRYPTED_NOTE, Conversation
 from fumehood.report.text_table import TextTable
 from fumehood.scorers.found import failed_checks
-from fumehood.scorers.verdict import VERIFIER, Verdict, verdict_from_json
+from fumehood.scorers.verdict import SHARED, VERIFIER, Verdict, verdict_from_json
 
 QUOTED_LINES = 20
 """Lines of one message that are printed; --json prints all."""
@@ -183,12 +183,25 @@ def _lines(folder: RunReader, row: EpisodeRow, events: list[dict[str, Any]]) -> 
 def _verdict_lines(verdict: Verdict | None) -> Iterator[str]:
     if verdict is None:
         return
-    rewards = ", ".join(f"{name} {value:g}" for name, value in verdict.rewards.items())
+    rewards = _rewards(verdict)
     left_out = f", {verdict.left_out} left out" if verdict.left_out else ""
     files = f"{verdict.files} files of the workspace{left_out}"
-    yield f"  verifier: {rewards or verdict.problem} ({files})"
+    where = SHARED if verdict.is_shared else files
+    yield f"  verifier: {rewards or verdict.problem} ({where})"
     for line in verdict.output.splitlines()[-QUOTED_LINES:]:
         yield f"    {_cut(line)}"
+    if verdict.shared is not None:
+        difference = verdict.shared.reward - verdict.reward
+        yield (
+            f"  tests in the workspace: {_rewards(verdict.shared) or verdict.shared.problem} "
+            f"({SHARED}; difference {difference:+g})"
+        )
+        for line in verdict.shared.output.splitlines()[-QUOTED_LINES:]:
+            yield f"    {_cut(line)}"
+
+
+def _rewards(verdict: Verdict) -> str:
+    return ", ".join(f"{name} {value:g}" for name, value in verdict.rewards.items())
 
 
 def _quoted(who: str, text: str) -> Iterator[str]:

@@ -276,6 +276,34 @@ class WorkspaceBox(Box, Protocol):
         """
 
 
+@runtime_checkable
+class LiveWorkspaceBox(WorkspaceBox, Protocol):
+    """A started workspace in which the engine can run commands. Every method raises ``InfraError``
+    if the engine does not answer or the box has ended."""
+
+    def pause(self) -> None:
+        """Stop all programs until :meth:`resume`; has no effect on a paused box."""
+
+    def resume(self) -> None:
+        """Continue all programs; has no effect on a box that is not paused."""
+
+    def unpack(self, archive: bytes) -> None:
+        """Unpack a tar at /."""
+
+    def execute(
+        self, command: Sequence[str], environment: Mapping[str, str]
+    ) -> Callable[[], int | None]:
+        """Start a command as root, in the working folder of the box, beside the other programs.
+
+        Args:
+            command: with its arguments; its output is dropped.
+            environment: variables in addition to those of the box.
+
+        Returns:
+            A function that returns its exit status, or None while it runs.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class Readiness:
     """Whether an engine works on this machine."""
@@ -393,6 +421,18 @@ class WorkspaceEngine(Protocol):
         """
 
     def start(self, spec: BoxSpec) -> WorkspaceBox:
+        """Start a box with :attr:`BoxSpec.workspace`; see :meth:`BoxStarter.start`."""
+
+
+@runtime_checkable
+class LiveWorkspaceEngine(WorkspaceEngine, Protocol):
+    """An engine that runs commands in workspaces that it has started."""
+
+    @property
+    def has_live_workspaces(self) -> bool:
+        """True."""
+
+    def start(self, spec: BoxSpec) -> LiveWorkspaceBox:
         """Start a box with :attr:`BoxSpec.workspace`; see :meth:`BoxStarter.start`."""
 
 

@@ -13,7 +13,16 @@ from uuid import NAMESPACE_URL, uuid5
 from fumehood.core.outcome import Infra, OutOfBudget, outcome_name
 from fumehood.exports.atif import trajectory
 from fumehood.exports.exported import NO_MODEL, ExportedEpisode, ExportedRun, ModelReply, iso_time
-from fumehood.scorers.verdict import REWARD, VERIFIER, WORKSPACE, Verdict, verdict_from_json
+from fumehood.scorers.verdict import (
+    FORGEABLE_DIFFERENCE,
+    FORGEABLE_REWARD,
+    REWARD,
+    VERIFICATION,
+    VERIFIER,
+    WORKSPACE,
+    Verdict,
+    verdict_from_json,
+)
 from fumehood.version import __version__
 
 
@@ -66,7 +75,7 @@ def _result(
         },
         "agent_result": _usage(run, episode),
         "verifier_result": {"rewards": rewards} if rewards else None,
-        "verifier_environment_mode": "separate" if settings else None,
+        "verifier_environment_mode": _mode(verdict) if settings else None,
         "exception_info": _exception(episode, timing),
         **timing,
         "agent_execution": timing or None,
@@ -81,9 +90,18 @@ def _rewards(episode: ExportedEpisode, verdict: Verdict | None) -> dict[str, flo
     return {} if success is None else {REWARD: float(success)}
 
 
+def _mode(verdict: Verdict | None) -> str:
+    return "shared" if verdict is not None and verdict.is_shared else "separate"
+
+
 def _usage(run: ExportedRun, episode: ExportedEpisode) -> dict[str, Any]:
     replies = [step for step in episode.steps() if isinstance(step, ModelReply)]
-    facts = {"outcome": outcome_name(episode.row.outcome), "fumehood": run.facts}
+    marks = {
+        name: episode.row.score.metrics[name]
+        for name in (VERIFICATION, FORGEABLE_REWARD, FORGEABLE_DIFFERENCE)
+        if name in episode.row.score.metrics
+    }
+    facts = {"outcome": outcome_name(episode.row.outcome), **marks, "fumehood": run.facts}
     usage = {
         "n_input_tokens": sum(reply.tokens("input") for reply in replies),
         "n_cache_tokens": sum(reply.tokens("cached") for reply in replies),

@@ -502,6 +502,11 @@ class RunConfig(_Strict):
     reword_published: bool = Field(
         False, description="Allow prompt variants of published instructions."
     )
+    shared_score: bool = Field(
+        False,
+        description="Also run the tests inside each workspace, as Harbor does by default; an agent "
+        "can forge this score.",
+    )
     team: TeamConfig | None = Field(
         None, description="Plays each task with a supervisor and workers, within the task's budget."
     )

@@ -299,7 +299,9 @@ def _prepared_engine(setup: RunSetup, progress: Progress) -> Iterator[_ReadyEngi
         check_models(setup.monitors, setup.gateway, is_inline=is_inline)
         images = {agent.source: engine.prepare(agent.source) for agent in agents}
         http = http_offer(agents, setup.gateway, progress.on_wait)
-        workspaces = Workspaces(engine, setup.suite.cases, progress.on_wait)
+        workspaces = Workspaces(
+            engine, setup.suite.cases, progress.on_wait, shared_score=config.shared_score
+        )
         yield _ReadyEngine(chosen, images, http, workspaces)
 
 

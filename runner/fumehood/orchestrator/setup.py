@@ -31,6 +31,7 @@ from fumehood.orchestrator.monitors import (
 from fumehood.orchestrator.plan import PlannedEpisode, plan_episodes
 from fumehood.orchestrator.shards import Shard
 from fumehood.orchestrator.task_changes import selected, with_budget
+from fumehood.orchestrator.workspaces.plans import check_shared_score
 from fumehood.records.run_reader import RunReader
 from fumehood.records.seals import Signing
 from fumehood.records.signing_key import user_key
@@ -64,6 +65,8 @@ class RunSetup:
         instructions_of(config).check(
             suite, config.trials, reword_published=config.reword_published
         )
+        if config.shared_score:
+            check_shared_score(suite.cases)
         if config.team is not None:
             suite = with_team(suite, config.team.workers)
         setup = cls._plan(with_absolute_paths(resolve_config(config, suite)), suite)

@@ -20,6 +20,7 @@ from fumehood.report.results import Results, by_domain, by_family, by_risk, coun
 from fumehood.report.statistics.infra import Attempts, attempts_of
 from fumehood.report.statistics.metrics import ASPECTS, COMPLETION, means
 from fumehood.report.wording import dollars
+from fumehood.scorers.verdict import FORGEABLE_DIFFERENCE, FORGEABLE_REWARD, SHARED, VERIFICATION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +57,13 @@ class AgentSummary:
     """Mean task completion score per graded episode; None if no episode has one."""
     milestones: float | None = None
     """Mean per graded episode in which a judge was asked for milestones."""
+    forgeable_reward: float | None = None
+    """Mean reward of tests inside the workspace, over the graded episodes with such a reward in
+    addition to that of a verifier."""
+    forgeable_difference: float | None = None
+    """Mean of this reward minus that of the verifier, over the same episodes."""
+    scored_shared: int = 0
+    """Graded episodes whose score is that of tests inside their workspace, which is forgeable."""
 
     @property
     def success_rate(self) -> float | None:
@@ -123,6 +131,9 @@ def _summarize(agent: str, rows: Sequence[EpisodeRow]) -> AgentSummary:
         ),
         task_completion=_completion(graded),
         milestones=_mean(graded, "milestones"),
+        forgeable_reward=_mean(graded, FORGEABLE_REWARD),
+        forgeable_difference=_mean(graded, FORGEABLE_DIFFERENCE),
+        scored_shared=sum(row.score.metrics.get(VERIFICATION) == SHARED for row in graded),
         outcomes=dict(sorted(Counter(outcome_name(row.outcome) for row in rows).items())),
     )
 

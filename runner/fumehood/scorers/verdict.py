@@ -1,4 +1,8 @@
-"""Scores an episode in a workspace by the verdict of its verifier, which ran in its own box."""
+"""Scores an episode in a workspace by the verdict of its verifier.
+
+A verifier runs in its own box. Tests that run inside the workspace give a reward that an agent can
+forge; it is marked as such.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +18,20 @@ from fumehood.scorers.native import NativeScorer, task_metrics
 
 WORKSPACE = "workspace"
 """Criterion: how the workspace of a task is verified. Settings for the orchestrator."""
+SHARED_TESTS = "shared"
+"""Value of the setting ``verification`` of a task whose tests run only inside its workspace."""
 VERDICT = "verdict"
 """Criterion that the orchestrator adds after the verification."""
 VERIFIER = "verifier"
 """Metric: the verdict."""
 REWARD = "reward"
+FORGEABLE_REWARD = "forgeable_reward"
+"""Metric: the reward of tests that ran inside the workspace, after the verdict of the verifier."""
+FORGEABLE_DIFFERENCE = "forgeable_difference"
+"""Metric: the forgeable reward minus the reward."""
+VERIFICATION = "verification"
+"""Metric: :data:`SHARED` if tests inside the workspace decided the score."""
+SHARED = "shared, forgeable"
 SUCCESS = 1.0
 """Reward of a solved task."""
 
@@ -36,10 +49,21 @@ class Verdict:
     """Files that it got from the workspace."""
     left_out: int = 0
     """Links, devices and files that it did not get."""
+    is_shared: bool = False
+    """Whether it ran inside the workspace, where an agent can forge its rewards."""
+    shared: Verdict | None = None
+    """The verdict of the same tests inside the workspace; None if they did not run there."""
+
+    @property
+    def reward(self) -> float:
+        """The reward of that name, or else the lowest one; 0 without rewards."""
+        return self.rewards.get(REWARD, min(self.rewards.values(), default=0.0))
 
     def to_json(self) -> JsonObject:
-        """Return the fields."""
+        """Return the fields; those of tests inside the workspace only if such tests ran."""
         return {
+            **({"is_shared": True} if self.is_shared else {}),
+            **({"shared": self.shared.to_json()} if self.shared else {}),
             "rewards": {**self.rewards},
             "problem": self.problem,
             "output": self.output,
@@ -59,7 +83,10 @@ def verdict_from_json(value: Json) -> Verdict | None:
             "left_out": int(left_out),
         }:
             numbers = {name: float(str(number)) for name, number in rewards.items()}
-            return Verdict(numbers, problem, output, files, left_out)
+            assert isinstance(value, dict)
+            is_shared = value.get("is_shared") is True
+            shared = verdict_from_json(value.get("shared"))
+            return Verdict(numbers, problem, output, files, left_out, is_shared, shared)
     return None
 
 
@@ -76,7 +103,11 @@ class WorkspaceScorer:
         checks = {name: number >= SUCCESS for name, number in verdict.rewards.items()}
         if not checks:
             checks = {REWARD: False}
-        reward = verdict.rewards.get(REWARD, min(verdict.rewards.values(), default=0.0))
         success = all(checks.values())
-        metrics: JsonObject = {REWARD: reward, VERIFIER: verdict.to_json()}
+        metrics: JsonObject = {REWARD: verdict.reward, VERIFIER: verdict.to_json()}
+        if verdict.is_shared:
+            metrics[VERIFICATION] = SHARED
+        if verdict.shared is not None:
+            metrics[FORGEABLE_REWARD] = verdict.shared.reward
+            metrics[FORGEABLE_DIFFERENCE] = verdict.shared.reward - verdict.reward
         return Score(success, checks, {**task_metrics(task, evidence, success), **metrics})

@@ -14,6 +14,8 @@ from fumehood.core.errors import InputError
 from fumehood.core.ledger import BudgetKind
 from fumehood.engines.docker.daemon import Daemon
 from fumehood.engines.images.workspace import build_workspace
+from fumehood.orchestrator.config import run_config
+from fumehood.orchestrator.setup import RunSetup
 from tests.architecture.project import ROOT
 
 TASKS = ROOT / "examples" / "workspaces"
@@ -45,6 +47,12 @@ def test_tests_and_solution_are_gold_and_not_part_of_the_task(folder: Path) -> N
     (folder / NAME / "tests" / "test.sh").write_text("exit 0")
     (changed,) = load_suite(f"harbor:{folder / NAME}").cases
     assert changed.task.initial_state["digest"] != digest
+
+
+def test_a_shared_score_without_workspaces_is_refused() -> None:
+    settings = {"suite": "sample", "agents": ["noop"], "shared_score": True}
+    with pytest.raises(InputError, match="--shared-score has no effect"):
+        RunSetup.create(run_config(settings))
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ import json
 import socket
 import tarfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from datetime import datetime
 from functools import cached_property
@@ -165,6 +165,37 @@ class Daemon:
         """Stop a container at once; has no effect if it does not run."""
         ignored: dict[int | None, None] = {_NOT_FOUND: None, _CONFLICT: None}
         self._ask("kill a container", lambda: self.client.kill(container), ignored)
+
+    def pause(self, container: str) -> None:
+        """Stop all processes of a container; has no effect if it is paused."""
+        self._ask("pause a container", lambda: self.client.pause(container), {_CONFLICT: None})
+
+    def resume(self, container: str) -> None:
+        """Continue the processes of a container; has no effect if it is not paused."""
+        # The daemon answers with a server error if the container is not paused.
+        if self._inspected(container)["State"]["Paused"]:
+            self._ask("continue a container", lambda: self.client.unpause(container))
+
+    def execute(
+        self, container: str, command: Sequence[str], environment: Mapping[str, str]
+    ) -> Callable[[], int | None]:
+        """Start a command in a running container; return a function that returns its exit status,
+        or None while it runs."""
+
+        def execute() -> str:
+            created = self.client.exec_create(
+                container, list(command), stdout=False, stderr=False, environment=dict(environment)
+            )
+            self.client.exec_start(created["Id"], detach=True)
+            return str(created["Id"])
+
+        number = self._ask("run a command in a container", execute)
+
+        def status() -> int | None:
+            facts = self._ask("wait for a command", lambda: self.client.exec_inspect(number))
+            return None if facts["Running"] else int(facts["ExitCode"])
+
+        return status
 
     def remove(self, container: str) -> None:
         """Stop and remove a container with its volumes; has no effect if it is gone."""

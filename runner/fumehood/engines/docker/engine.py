@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from hashlib import sha256
@@ -95,6 +95,7 @@ class DockerEngine:
     unenforced = ()
     has_runtimes = True
     has_forked_starts = False
+    has_live_workspaces = True
 
     def __init__(self, options: EngineOptions | None = None) -> None:
         self._options = options or EngineOptions()
@@ -476,6 +477,25 @@ class DockerBox:
     def copy_out(self, path: str, bytes_max: int) -> bytes | None:
         """Return a file or folder as a tar; None if there is no such path."""
         return self._daemon.copy_out(self._name, path, bytes_max)
+
+    def pause(self) -> None:
+        """Stop all programs until :meth:`resume`."""
+        self._daemon.pause(self._name)
+
+    def resume(self) -> None:
+        """Continue all programs."""
+        self._daemon.resume(self._name)
+
+    def unpack(self, archive: bytes) -> None:
+        """Unpack a tar at /."""
+        self._daemon.unpack(self._name, archive)
+
+    def execute(
+        self, command: Sequence[str], environment: Mapping[str, str]
+    ) -> Callable[[], int | None]:
+        """Start a command as root; return a function that returns its exit status, or None while
+        it runs."""
+        return self._daemon.execute(self._name, command, environment)
 
     def _changes(self) -> list[tuple[str, int]]:
         return self._daemon.changes(self._name)

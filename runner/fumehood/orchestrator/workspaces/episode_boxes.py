@@ -20,6 +20,7 @@ from fumehood.engines.engine import BOX_SOCKET_DIR, BoxSpec, TooLarge, Workspace
 from fumehood.engines.records import owned_folder
 from fumehood.orchestrator.workspaces.artifacts import BYTES_MAX, BadArtifacts
 from fumehood.orchestrator.workspaces.plans import WORLD, WorkspacePlan
+from fumehood.orchestrator.workspaces.tests_inside import live, verified_inside
 from fumehood.orchestrator.workspaces.verification import (
     POLL_MS,
     copied_from,
@@ -78,7 +79,7 @@ class EpisodeWorkspace:
     ) -> None:
         """Remove the boxes and the folder."""
         try:
-            self.stop()
+            self._kill()
             self._close()
         except InfraError as failure:
             self._fail(failure)
@@ -94,34 +95,67 @@ class EpisodeWorkspace:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop B; a running call fails. Its files can still be copied."""
+        """End the calls of the agent; a running one fails. Kills B, unless tests run inside it."""
+        if self._plan.is_live and self._thread.ident is not None:
+            self._started.wait()
+            with suppress(OSError):
+                # The helper looks for this file.
+                (self._folder / f"{SOCKET_NAME}.ended").touch(0o644)
+        else:
+            self._kill()
+
+    def verify(self) -> Verdict | None:
+        """Run the tests of the task in C, in B or in both, and return the verdict; None if the
+        infrastructure failed."""
+        try:
+            self.stop()
+            if self._box is None or self.infra is not None:
+                return None
+            if self._plan.is_shared:
+                return self._verified_inside(self._box)
+            verdict = self._verified(self._box)
+            if self._plan.has_shared_score:
+                verdict = replace(verdict, shared=self._verified_inside(self._box))
+            return verdict
+        except (InfraError, InputError) as error:
+            self._fail(error)
+            return None
+
+    def _verified(self, box: WorkspaceBox) -> Verdict:
+        """Copy the files of B, which is killed or paused, into C, and return the verdict of C."""
+        plan = self._plan
+        try:
+            if plan.is_live:
+                self._twice(lambda: live(box).pause())
+            if self._problem:
+                return Verdict(problem=self._problem)
+            files, deleted = self._twice(lambda: copied_from(box, plan))
+            if not plan.is_live:
+                self._close()
+            return self._twice(
+                lambda: verified(plan, self._folder / "bin", files, deleted, self._is_abandoned)
+            )
+        except (BadArtifacts, TooLarge) as error:
+            return Verdict(problem=str(error))
+
+    def _verified_inside(self, box: WorkspaceBox) -> Verdict:
+        try:
+            verdict = self._twice(
+                lambda: verified_inside(live(box), self._plan, self._is_abandoned)
+            )
+        except (BadArtifacts, TooLarge) as error:
+            verdict = Verdict(problem=str(error), is_shared=True)
+        self._kill()
+        self._close()
+        return Verdict(problem=self._problem, is_shared=True) if self._problem else verdict
+
+    def _kill(self) -> None:
         if self._thread.ident is None:
             return
         self._started.wait()
         if self._box is not None:
             self._box.kill()
         self._thread.join()
-
-    def verify(self) -> Verdict | None:
-        """Copy the files of B into C, let C verify them, and return its verdict; None if the
-        infrastructure failed."""
-        try:
-            self.stop()
-            if self._box is None or self.infra is not None:
-                return None
-            if self._problem:
-                return Verdict(problem=self._problem)
-            box, plan = self._box, self._plan
-            files, deleted = self._twice(lambda: copied_from(box, plan))
-            self._close()
-            return self._twice(
-                lambda: verified(plan, self._folder / "bin", files, deleted, self._is_abandoned)
-            )
-        except (BadArtifacts, TooLarge) as error:
-            return Verdict(problem=str(error))
-        except (InfraError, InputError) as error:
-            self._fail(error)
-            return None
 
     def _run(self) -> None:
         """Start B, and kill it if it writes more than its limit."""

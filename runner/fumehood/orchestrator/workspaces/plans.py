@@ -16,12 +16,13 @@ from fumehood.engines.engine import (
     EngineOptions,
     Image,
     Limits,
+    LiveWorkspaceEngine,
     WorkspaceEngine,
     WorkspaceImage,
 )
 from fumehood.engines.images.helper import build_helper
 from fumehood.engines.registry import choose_engine
-from fumehood.scorers.verdict import WORKSPACE
+from fumehood.scorers.verdict import SHARED_TESTS, WORKSPACE
 
 WORLD = "workspace"
 MIB = 1 << 20
@@ -42,6 +43,24 @@ class WorkspacePlan:
     labels: dict[str, str]
     owner_uid: int
     """User of the service."""
+    has_shared_score: bool = False
+    """Whether the tests also run inside the workspace, after the verdict of the verifier."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the tests run only inside the workspace."""
+        return self.settings.get("verification") == SHARED_TESTS
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the workspace runs on after the episode, for tests inside it."""
+        return self.is_shared or self.has_shared_score
+
+    @property
+    def verifier_timeout_s(self) -> float:
+        """Time for the tests, seconds."""
+        timeout = self.settings.get("verifier_timeout_s")
+        return timeout if isinstance(timeout, int | float) else 600
 
     @property
     def limits(self) -> Limits:
@@ -75,7 +94,12 @@ class Workspaces:
     """The images of the workspaces of a run."""
 
     def __init__(
-        self, engine: Engine | None, cases: Iterable[Case], progress: Callable[[str], None]
+        self,
+        engine: Engine | None,
+        cases: Iterable[Case],
+        progress: Callable[[str], None],
+        *,
+        shared_score: bool = False,
     ) -> None:
         """Build all images.
 
@@ -83,6 +107,7 @@ class Workspaces:
             engine: of the run; None if no case has a workspace.
             cases: of the suite.
             progress: receives a line when something takes long.
+            shared_score: whether the tests also run inside each workspace.
 
         Raises:
             InputError: the engine starts no workspaces, a folder has changed, or an image cannot be
@@ -92,6 +117,7 @@ class Workspaces:
         self._plans: dict[str, tuple[WorkspaceImage, WorkspaceImage]] = {}
         self._engine: WorkspaceEngine | None = None
         self._helper: Path | None = None
+        self._shared_score = shared_score
         for case in cases:
             if case.task.world == WORLD:
                 self._prepare(engine, case, progress)
@@ -122,6 +148,7 @@ class Workspaces:
             self._helper,
             labels,
             owner_uid,
+            self._shared_score and _has_shared_mode(_settings(case)),
         )
 
     def _prepare(self, engine: Engine | None, case: Case, progress: Callable[[str], None]) -> None:
@@ -142,7 +169,17 @@ class Workspaces:
                 f"{folder} is missing or differs from the task {case.task.task_id} of the run: "
                 "restore the folder, or start a new run"
             )
-        workspace = engine.prepare_workspace(folder / "environment")
+        lines = settings.get("verifier_lines")
+        installed = [*map(str, lines)] if isinstance(lines, list) else []
+        is_shared = settings.get("verification") == SHARED_TESTS
+        is_live = is_shared or (self._shared_score and _has_shared_mode(settings))
+        if is_live and not isinstance(engine, LiveWorkspaceEngine):
+            raise InputError(
+                f"the engine {engine.name} runs no tests inside a workspace, as "
+                f"{'the suite' if is_shared else '--shared-score'} demands: use --engine docker"
+            )
+        # Tests inside the workspace find their packages there.
+        workspace = engine.prepare_workspace(folder / "environment", installed if is_live else ())
         workspace = replace(
             workspace,
             image=replace(
@@ -157,17 +194,21 @@ class Workspaces:
                 "environment/Dockerfile, or declare `artifacts` in task.toml"
             )
         verifier = workspace
-        lines = settings.get("verifier_lines")
         if settings["verifier_folder"] == "tests":
             verifier = engine.prepare_workspace(folder / "tests")
-        elif isinstance(lines, list) and lines:
-            verifier = engine.prepare_workspace(folder / "environment", [*map(str, lines)])
+        elif installed:
+            verifier = engine.prepare_workspace(folder / "environment", installed)
         self._plans[case.task.task_id] = (workspace, verifier)
 
 
 @contextmanager
 def workspaces_of(
-    engine: str, runtime: str | None, cases: Sequence[Case], progress: Callable[[str], None]
+    engine: str,
+    runtime: str | None,
+    cases: Sequence[Case],
+    progress: Callable[[str], None],
+    *,
+    shared_score: bool = False,
 ) -> Iterator[Workspaces]:
     """Yield the workspaces of episodes that are played again, and close their engine at the end.
 
@@ -176,6 +217,7 @@ def workspaces_of(
         runtime: its OCI runtime; None for the default.
         cases: of the episodes.
         progress: receives a line when something takes long.
+        shared_score: whether the tests of the run also ran inside each workspace.
 
     Raises:
         InputError: see :class:`Workspaces`.
@@ -186,7 +228,21 @@ def workspaces_of(
         return
     options = EngineOptions(runtime=runtime, progress=progress)
     with closing(choose_engine(engine, options).engine) as chosen:
-        yield Workspaces(chosen, cases, progress)
+        yield Workspaces(chosen, cases, progress, shared_score=shared_score)
+
+
+def check_shared_score(cases: Iterable[Case]) -> None:
+    """Raise InputError if no task of a suite can have the score of tests in its workspace."""
+    if not any(case.task.world == WORLD and _has_shared_mode(_settings(case)) for case in cases):
+        raise InputError(
+            "--shared-score has no effect: the suite has no workspace whose tests run in another "
+            "box only; remove it"
+        )
+
+
+def _has_shared_mode(settings: Mapping[str, Json]) -> bool:
+    """Return whether a task could be verified in its workspace, but is not."""
+    return settings["verifier_folder"] != "tests" and settings.get("verification") != SHARED_TESTS
 
 
 def _settings(case: Case) -> Mapping[str, Json]:

@@ -41,7 +41,7 @@ _VERIFY = 'rm -rf -- "$@"; chmod +x /tests/test.sh; exec /tests/test.sh'
 
 
 def copied_from(box: WorkspaceBox, plan: WorkspacePlan) -> tuple[Copied, tuple[str, ...]]:
-    """Return the files of a killed workspace for its verifier, and the paths to delete there.
+    """Return the files of a killed or paused workspace for its verifier, and what to delete there.
 
     Raises:
         BadArtifacts: its content cannot be copied.
@@ -56,7 +56,7 @@ def copied_from(box: WorkspaceBox, plan: WorkspacePlan) -> tuple[Copied, tuple[s
         if archive is not None:
             left_bytes -= len(archive)
             tars.append((path, archive))
-    files = copied(tars, None if declared else box.changed(), _tests(plan))
+    files = copied(tars, None if declared else box.changed(), tests_of(plan))
     return files, _deleted(box, plan)
 
 
@@ -95,11 +95,9 @@ def verified(
         labels=plan.labels,
         workspace=Workspace(archive=files.archive),
     )
-    timeout = settings.get("verifier_timeout_s")
-    timeout_s = timeout if isinstance(timeout, int | float) else 600
     box = plan.engine.start(spec)
     try:
-        ended = _wait(box, timeout_s, is_abandoned)
+        ended = _wait(box, plan.verifier_timeout_s, is_abandoned)
         box.kill()
         folder = files_of(box.copy_out(REWARD_FOLDER, REWARD_BYTES_MAX))
     finally:
@@ -155,7 +153,7 @@ def with_verdict(case: Case, verdict: Verdict | None) -> Case:
     return replace(case, gold=replace(case.gold, criteria=(*case.gold.criteria, criterion)))
 
 
-def _tests(plan: WorkspacePlan) -> bytes | None:
+def tests_of(plan: WorkspacePlan) -> bytes | None:
     """Return the tests as a tar; None if they are in the image of the verifier."""
     settings, content = plan.settings, io.BytesIO()
     if settings["verifier_folder"] == "tests":

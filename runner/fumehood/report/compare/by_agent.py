@@ -23,6 +23,7 @@ from fumehood.report.sections.comparisons import (
     versus_json,
     versus_table,
 )
+from fumehood.report.sections.metrics import shared_table
 from fumehood.report.statistics.pairs import compare
 from fumehood.report.text_table import TextTable
 
@@ -77,6 +78,7 @@ def _tables(versus: Versus) -> list[TextTable]:
     return [
         versus_table([versus]),
         difference_table(versus),
+        shared_table([versus.first, versus.second]),
         flip_table(versus),
         flipped_table(versus, FLIPS_MAX),
     ]

@@ -22,7 +22,7 @@ from fumehood.report.sections.section import (
     episode_address,
 )
 from fumehood.report.statistics.intervals import Estimate, ends
-from fumehood.report.statistics.metrics import ASPECTS, METRICS, Unit
+from fumehood.report.statistics.metrics import ASPECTS, METRICS, REWARDS, Unit
 from fumehood.report.statistics.pairs import Comparison, Difference, Flips, Pair, Pairing
 from fumehood.report.text_table import TextTable
 from fumehood.report.wording import why_no_comparison
@@ -260,7 +260,7 @@ def difference_table(versus: Versus) -> TextTable:
     """Return the difference in every metric."""
     header = ("Metric", "First", "Second", "Difference")
     rows = []
-    for metric in (*METRICS, *ASPECTS):
+    for metric in (*METRICS, *ASPECTS, *REWARDS):
         difference = versus.comparison.metrics.get(metric.name)
         if difference is None:
             continue

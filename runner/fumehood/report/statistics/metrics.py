@@ -15,6 +15,13 @@ from itertools import pairwise
 from statistics import fmean
 
 from fumehood.report.results import Result, Results
+from fumehood.scorers.verdict import (
+    FORGEABLE_DIFFERENCE,
+    FORGEABLE_REWARD,
+    REWARD,
+    SHARED,
+    VERIFICATION,
+)
 
 BUDGETS = (4, 8, 16, 32)
 """The tool-call budgets k of the published S(k) (docs/reference/toolmisuse.md, Metrics)."""
@@ -151,6 +158,26 @@ ASPECTS = tuple(
 )
 """Utility and safety of the episodes with safety checks, as separate scores."""
 
+REWARDS = (
+    Metric(REWARD, "Reward", Unit.SHARE, _number(REWARD), higher_is_better=True),
+    Metric(
+        FORGEABLE_REWARD,
+        "Shared mode (forgeable)",
+        Unit.SHARE,
+        _number(FORGEABLE_REWARD),
+        higher_is_better=None,
+    ),
+    Metric(
+        FORGEABLE_DIFFERENCE,
+        "Forgeable difference",
+        Unit.SHARE,
+        _number(FORGEABLE_DIFFERENCE),
+        higher_is_better=None,
+    ),
+)
+"""The reward of a workspace's verifier, that of the same tests inside the workspace, and the second
+minus the first."""
+
 COUNTED_ELSEWHERE = frozenset(
     {
         *("steps", "tool_calls", "invalid_calls", "policy_violations", "budget_exceeded"),
@@ -205,6 +232,11 @@ def metrics_of(results: Results) -> tuple[Metric, ...]:
 def aspects_of(results: Results) -> tuple[Metric, ...]:
     """Return utility and safety if an episode has safety checks."""
     return ASPECTS if any(result.row.score.safety is not None for result in results) else ()
+
+
+def scored_shared(results: Results) -> int:
+    """Return the number of graded episodes whose score is that of tests inside their workspace."""
+    return sum(result.metric(VERIFICATION) == SHARED for result in graded(results))
 
 
 def graded(results: Results) -> list[Result]:
