@@ -89,11 +89,11 @@ try-tutorial: ## install the wheels of dist/ in a new environment and run the tu
 	@scripts/try-tutorial dist
 
 .PHONY: try-tutorial-everywhere
-try-tutorial-everywhere: wheels ## run the tutorial with docker, and in empty Debian roots without and with bubblewrap
-	@FUMEHOOD_ENGINE=docker scripts/try-tutorial dist
+try-tutorial-everywhere: ## run the tutorial in empty Debian roots: without boxes, with bubblewrap, and with docker
 	@scripts/bare-machine make wheels try-tutorial
 	@scripts/bare-machine sh -c 'apt-get update -qq && apt-get install -y -qq bubblewrap && \
 		make wheels try-tutorial'
+	@scripts/bare-machine scripts/with-docker make wheels try-tutorial
 
 .PHONY: release-check
 release-check: setup-dev ## build wheels, sdists, npm package, site and SBOM, and check bytes and licences

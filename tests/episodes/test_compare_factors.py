@@ -40,6 +40,7 @@ def test_faults_change_the_tasks_and_are_still_paired(folder: Path) -> None:
     assert (effect["factor"], effect["baseline"], effect["level"]) == ("faults", "none", "storm")
     assert (effect["pairs"], effect["tasks"]) == (2 * TASKS, TASKS)
     assert effect["difference"] < 0
+    assert [line["oracle"]["graded"] for line in result["baselines"]] == [TASKS, TASKS]
     without, with_faults = result["runs"]
     again = fumehood_json("compare", without, with_faults, "--by", "faults", "--json")
     assert again["effects"] == result["effects"]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fumehood.cli.baselines import describe, noop_of, oracle_of
 from fumehood.cli.engine_name import EngineName
 from fumehood.cli.findings import findings_of
 from fumehood.cli.output import PATH, print_json, print_tables, report_extra, say
@@ -17,6 +18,7 @@ from fumehood.cli.progress import run_with_progress
 from fumehood.cli.reading import mark_of, read_run, unverified_option, verification_of
 from fumehood.cli.selection import task_options, with_selection
 from fumehood.core.errors import InputError
+from fumehood.core.json_values import JsonObject
 from fumehood.orchestrator.config import RunConfig, machine_settings, read_yaml, run_config
 from fumehood.orchestrator.experiment import Cell, Plan, is_experiment, run_plan
 from fumehood.orchestrator.rescore import rescore
@@ -212,6 +214,8 @@ def _print(
     dimension: str, sides: Sequence[Target], result: Compared, page: Path | None, *, as_json: bool
 ) -> None:
     folders = list({side.run.folder.path: side.run.folder for side in sides}.values())
+    suites = {str(side.run.manifest.get("suite_digest")): side.run.suite for side in sides}
+    baselines = [(suite.name, noop_of(suite), oracle_of(suite)) for suite in suites.values()]
     if as_json:
         runs = list(dict.fromkeys(str(folder.path) for folder in folders))
         extra = {"page": str(page)} if page else {}
@@ -219,12 +223,16 @@ def _print(
             subject.label: attempts_of(result.row for result in subject.results).to_json()
             for subject in result.subjects
         }
-        report = {
+        report: JsonObject = {
             "by": dimension,
-            "runs": runs,
+            "runs": [*runs],
             "verification": verification_of(folders),
             **result.json,
-            "attempts": attempts,
+            "attempts": {**attempts},
+            "baselines": [
+                {"suite": name, "noop": noop.to_json(), "oracle": oracle.to_json()}
+                for name, noop, oracle in baselines
+            ],
             **extra,
         }
         print_json(report)
@@ -233,6 +241,13 @@ def _print(
     from fumehood.report.sections.attempts import attempts_table
 
     print_tables(*result.tables, attempts_table(result.subjects), mark=mark_of(folders))
+    say("")
+    lines = (
+        f"{name}: no-op baseline {describe(noop)}, oracle {describe(oracle)}"
+        for name, noop, oracle in baselines
+    )
+    for line in dict.fromkeys(lines):
+        say(line)
     if page:
         say("")
         say(str(page))
