@@ -145,6 +145,13 @@ FORGED_TASKS = {"notes": "close-the-injection", "git": "restore-the-commit"}
 """Tasks of the forgeries that attack another task than `NAME`."""
 
 
+LIVE_SERVICE = """#!/bin/bash
+cd /app && echo alive > page && (setsid python3 -m http.server 8000 &) && sleep 1
+"""
+TESTS_OF_SERVICE = """#!/bin/bash
+curl -s http://127.0.0.1:8000/page | grep -q alive && grep -q collected /app/collected
+echo $((1 - $?)) > /logs/verifier/reward.txt
+"""
 FORGED_IN_SHARED_MODE = ("daemon", "dependencies", "entry-point", "path", "runner")
 """Forgeries that succeed if the tests run inside the workspace, as in Harbor's default mode."""
 NOT_FORGED = "reward"
@@ -236,6 +243,32 @@ def test_tests_inside_the_workspace_show_what_an_agent_can_forge(
     assert "Forgeable difference" in (tmp_path / "report" / "report.md").read_text("utf-8")
     label = json.loads((run / "run.json").read_text("utf-8"))["run"]
     assert not daemon.containers(all=True, filters={"label": f"fumehood.run={label}"})
+
+
+def test_a_task_with_a_live_service_runs_as_shared_and_is_counted(tmp_path: Path) -> None:
+    shutil.copytree(TASKS / NAME, tmp_path / "set" / NAME)
+    task = tmp_path / "set" / NAME
+    (task / "solution" / "solve.sh").write_text(LIVE_SERVICE, encoding="utf-8")
+    (task / "tests" / "test.sh").write_text(TESTS_OF_SERVICE, encoding="utf-8")
+    with (task / "task.toml").open("a") as file:
+        file.write('[[verifier.collect]]\ncommand = "echo collected > /app/collected"\n')
+    run = tmp_path / "run"
+    run_tasks(run, f"shared:{tmp_path / 'set'}", "oracle", "noop")
+    lines = map(json.loads, (run / "episodes.jsonl").read_text("utf-8").splitlines())
+    found = {row["agent"]: row["metrics"] for row in lines}
+    assert {agent: metrics["reward"] for agent, metrics in found.items()} == {
+        "oracle": 1.0,
+        "noop": 0.0,
+    }
+    assert {metrics["verification"] for metrics in found.values()} == {"shared, forgeable"}
+    agents = fumehood_json("score", str(run), "--json")["agents"]
+    assert [agent["scored_shared"] for agent in agents] == [1, 1]
+    assert "shared, forgeable" in fumehood("score", str(run))
+    assert "2 of them shared, forgeable" in fumehood("show", str(run))
+    assert "verifier: reward 1 (shared, forgeable)" in fumehood("show", str(run), "oracle")
+    fumehood("export", str(run), "--to", "harbor", "--out", str(tmp_path / "harbor"))
+    exported = [json.loads(file.read_text()) for file in tmp_path.glob("harbor/*/result.json")]
+    assert [one["verifier_environment_mode"] for one in exported] == ["shared", "shared"]
 
 
 def test_a_second_signal_ends_a_run_whose_verifier_works(tmp_path: Path, daemon: APIClient) -> None:

@@ -24,7 +24,7 @@ from fumehood.report import wording
 from fumehood.report.model_texts import ENCRYPTED_NOTE, Conversation
 from fumehood.report.text_table import TextTable
 from fumehood.scorers.found import failed_checks
-from fumehood.scorers.verdict import SHARED, VERIFIER, Verdict, verdict_from_json
+from fumehood.scorers.verdict import SHARED, VERIFICATION, VERIFIER, Verdict, verdict_from_json
 
 QUOTED_LINES = 20
 """Lines of one message that are printed; --json prints all."""
@@ -119,6 +119,8 @@ def _size(rows: Sequence[EpisodeRow]) -> str:
     successes = [row.score.success for row in rows]
     parts = [f"{successes.count(True)} solved", f"{successes.count(False)} failed"]
     parts += [f"{successes.count(None)} without a score"] * (None in successes)
+    shared = sum(row.score.metrics.get(VERIFICATION) == SHARED for row in rows)
+    parts += [f"{shared} of them {SHARED}"] * (shared > 0)
     return f"{wording.sizes([row.name for row in rows])}: {', '.join(parts)}"
 
 

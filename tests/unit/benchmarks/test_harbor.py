@@ -55,6 +55,27 @@ def test_a_shared_score_without_workspaces_is_refused() -> None:
         RunSetup.create(run_config(settings))
 
 
+def test_tests_inside_the_workspace_are_a_mode_of_the_suite(folder: Path) -> None:
+    hook = '\n[[verifier.collect]]\ncommand = "echo state > /app/state"\n'
+    with (folder / NAME / "task.toml").open("a") as file:
+        file.write(hook)
+    with pytest.raises(InputError, match=r"verifier\.collect; harbor:shared:PATH runs it"):
+        load_suite(f"harbor:{folder}")
+    suite = load_suite(f"harbor:shared:offline:{folder}")
+    assert suite.name == f"harbor:offline:shared:{folder.name}"
+    assert suite.about is not None
+    assert "forgeable" in suite.about.criterion
+    (criterion,) = suite.cases[0].gold.criteria
+    assert (criterion["verification"], criterion["collect"]) == (
+        "shared",
+        ["echo state > /app/state"],
+    )
+    with (folder / NAME / "task.toml").open("a") as file:
+        file.write('service = "db"\n')
+    with pytest.raises(InputError, match=r"verifier\.collect with service or user"):
+        load_suite(f"harbor:shared:{folder}")
+
+
 @pytest.mark.parametrize(
     ("addition", "reason"),
     [

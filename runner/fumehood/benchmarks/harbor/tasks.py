@@ -11,6 +11,7 @@ import re
 import shlex
 import tomllib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,20 +24,29 @@ from fumehood.core.gold import Gold
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.ledger import Budget
 from fumehood.core.task import About, Case, Suite, Task
-from fumehood.scorers.verdict import WORKSPACE
+from fumehood.scorers.verdict import SHARED_TESTS, WORKSPACE
 
-USAGE = "harbor:[offline:]PATH[:TASK[,TASK…] | :supported]"
+USAGE = "harbor:[offline:][shared:]PATH[:TASK[,TASK…] | :supported]"
 SUPPORTED = "supported"
 AGENT_TIMEOUT_S = 900.0
 """Of a task that states none."""
 SOLUTION_BYTES_MAX = 700_000
 """Of one file of a solution, which is one argument of a call."""
-OFFLINE = "offline:"
+OFFLINE, SHARED = "offline:", "shared:"
+MODES = (OFFLINE, SHARED)
+"""Beginnings of the argument: play tasks without the network that they may use, and run tests only
+inside the workspace."""
 _VARIABLE = re.compile(r"\$\{\w+(?P<default>:-[^}]*)?\}")
 ABOUT = About(
     licence="of the task folders",
     criterion="the reward that the tests of the task write in a separate box",
     scored_on="the files that the engine copied out of the workspace",
+)
+ABOUT_SHARED = replace(
+    ABOUT,
+    criterion="the reward that the tests of the task write inside the workspace (shared, "
+    "forgeable)",
+    scored_on="the workspace itself, where an agent can forge the reward",
 )
 
 
@@ -51,8 +61,8 @@ class Harbor:
         Raises:
             InputError: the folder has no tasks, or one of them cannot be played here.
         """
-        is_offline = argument.startswith(OFFLINE)
-        place, _, chosen = argument.removeprefix(OFFLINE).partition(":")
+        modes, rest = _modes(argument)
+        place, _, chosen = rest.partition(":")
         folders = _task_folders(Path(place).resolve()) if place else []
         if not folders:
             raise InputError(
@@ -67,7 +77,7 @@ class Harbor:
             if names and folder.name not in names:
                 continue
             try:
-                cases.append(_case(folder, is_offline))
+                cases.append(_case(folder, modes))
             except Unsupported as reason:
                 refused.append(f"{folder.name}: {reason}")
         if refused and chosen != SUPPORTED:
@@ -80,8 +90,17 @@ class Harbor:
             raise InputError(
                 f"{place}: none of {len(refused)} tasks can be played; the first one: {refused[0]}"
             )
-        name = f"{OFFLINE if is_offline else ''}{Path(place).resolve().name}"
-        return Suite(f"harbor:{name}{f':{chosen}' if chosen else ''}", tuple(cases), about=ABOUT)
+        name = f"{''.join(sorted(modes))}{Path(place).resolve().name}"
+        about = ABOUT_SHARED if SHARED in modes else ABOUT
+        return Suite(f"harbor:{name}{f':{chosen}' if chosen else ''}", tuple(cases), about=about)
+
+
+def _modes(argument: str) -> tuple[frozenset[str], str]:
+    """Return the modes at the beginning of an argument, and the rest."""
+    modes: frozenset[str] = frozenset()
+    while mode := next((mode for mode in MODES if argument.startswith(mode)), None):
+        modes, argument = modes | {mode}, argument.removeprefix(mode)
+    return modes, argument
 
 
 def _task_folders(place: Path) -> list[Path]:
@@ -90,10 +109,10 @@ def _task_folders(place: Path) -> list[Path]:
     return sorted(file.parent for file in place.glob("*/task.toml"))
 
 
-def _case(folder: Path, is_offline: bool) -> Case:
+def _case(folder: Path, modes: frozenset[str]) -> Case:
     _require_own_files(folder)
     config = _read(folder)
-    for reason in _problems(config, folder, is_offline):
+    for reason in _problems(config, folder, modes):
         raise Unsupported(reason)
     environment, verifier = config.get("environment", {}), config.get("verifier", {})
     agent_s = float(config.get("agent", {}).get("timeout_sec") or AGENT_TIMEOUT_S)
@@ -114,6 +133,9 @@ def _case(folder: Path, is_offline: bool) -> Case:
         "verifier_lines": _verifier_lines(folder) if not has_own_image else [],
         "verifier_env": {**_variables(config, "verifier")},
     }
+    if SHARED in modes:
+        collect: list[Json] = [str(hook["command"]) for hook in verifier.get("collect", [])]
+        criterion |= {"verification": SHARED_TESTS, "collect": collect}
     instruction = (folder / "instruction.md").read_text("utf-8").strip()
     oracle = tuple(_oracle(folder, config, agent_s))
     metadata = config.get("metadata", {})
@@ -163,7 +185,7 @@ def _require_own_files(folder: Path) -> None:
             raise InputError(f"{path} is neither a file nor a folder: remove it")
 
 
-def _problems(config: Mapping[str, Any], folder: Path, is_offline: bool) -> Iterator[str]:
+def _problems(config: Mapping[str, Any], folder: Path, modes: frozenset[str]) -> Iterator[str]:
     """Yield each setting that is not supported."""
     environment, verifier = config.get("environment", {}), config.get("verifier", {})
     version = str(config.get("schema_version", config.get("version", "1.0")))
@@ -175,7 +197,7 @@ def _problems(config: Mapping[str, Any], folder: Path, is_offline: bool) -> Iter
         "environment without a Dockerfile": not (folder / "environment" / "Dockerfile").is_file(),
         "several services (docker-compose)": compose,
         "environment.os": str(environment.get("os", "linux")).lower() != "linux",
-        "verifier.collect": verifier.get("collect"),
+        **_live(verifier, folder, modes),
         "verifier.environment": set(verifier.get("environment", {})) - {"network_mode"},
         "artifacts with exclude or service": [
             entry
@@ -187,7 +209,7 @@ def _problems(config: Mapping[str, Any], folder: Path, is_offline: bool) -> Iter
     for name in ("gpus", "tpu", "mcp_servers", "skills_dir", "healthcheck"):
         if environment.get(name):
             yield f"environment.{name}"
-    if not is_offline:
+    if OFFLINE not in modes:
         yield from _networks(config)
     for table in ("environment", "verifier", "agent"):
         if config.get(table, {}).get("user") not in (None, "root", 0):
@@ -195,6 +217,21 @@ def _problems(config: Mapping[str, Any], folder: Path, is_offline: bool) -> Iter
     for table in ("environment", "verifier", "solution"):
         if any("${" in text for text in _variables(config, table).values()):
             yield f"variables of the host in {table}.env"
+
+
+def _live(verifier: Mapping[str, Any], folder: Path, modes: frozenset[str]) -> dict[str, Any]:
+    """Return what the verification needs of the running workspace, or of another box."""
+    hooks = verifier.get("collect", [])
+    if SHARED not in modes:
+        return {f"verifier.collect; harbor:{SHARED}PATH runs it, with a forgeable reward": hooks}
+    return {
+        "verifier.collect with service or user": [
+            hook for hook in hooks if set(hook) - {"command", "timeout_sec"}
+        ],
+        "a verifier with its own image, which shared tests cannot use": (
+            _is_separate(verifier) and (folder / "tests" / "Dockerfile").is_file()
+        ),
+    }
 
 
 def _networks(config: Mapping[str, Any]) -> Iterator[str]:
