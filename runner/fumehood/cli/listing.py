@@ -93,8 +93,8 @@ def _extensions(kind: str) -> Iterator[Extension]:
 
 
 def _table(kind: str, extensions: list[Extension]) -> TextTable:
-    header = ("name", "description", "plugin of")
-    rows = [(each.name, each.problem or each.about, each.distribution) for each in extensions]
-    if any(each.distribution for each in extensions):
-        return TextTable(kind, header, rows, trailing_text=2)
-    return TextTable(kind, header[:2], [row[:2] for row in rows], trailing_text=1)
+    rows = []
+    for each in extensions:
+        origin = f" (plugin of {each.distribution})" if each.distribution else ""
+        rows.append((each.name, f"{each.problem or each.about}{origin}"))
+    return TextTable(kind, ("name", "description"), rows, trailing_text=1)

@@ -127,6 +127,8 @@ class RunProgress:
         self._print_speed()
         if isinstance(error, KeyboardInterrupt) and self._folder is not None:
             line = f"{self._done} of {self._total} episodes are finished"
+            if self._done == self._total:
+                line += ", but the run is not sealed"
             if self._is_kept:
                 line += f"; continue with: fumehood resume {folder_to_resume(self._folder)}"
             self._console.print(one_line(line), highlight=False, markup=False, soft_wrap=True)

@@ -85,6 +85,8 @@ class Provenance:
         state, remedy = f"verified: {signed}", ""
         if not self.is_finished:
             state = f"unfinished: {self.episodes} of {self.planned} episodes, {signed}"
+            if self.episodes == self.planned:
+                state = f"not sealed, although every episode is finished; {signed}"
             remedy = f"; continue with: fumehood resume {self.folder}"
         if self.shard:
             remedy = f"; it is only shard {self.shard}: fumehood merge joins all{remedy}"
