@@ -31,11 +31,32 @@ int write_all(int file, const char *text, size_t bytes);
 /* Reads a file to its end; the caller frees the result. NULL and errno on failure. */
 char *read_all(int file, size_t *bytes);
 
+/* A value in a JSON text; `start` is NULL if there is none. A string includes its quotation marks. */
+struct json {
+    const char *start, *end;
+};
+
+/* The value with which a text begins. */
+struct json json_of(const char *text, size_t bytes);
+
+/* The member of an object; keys must be written without escapes. */
+struct json json_member(struct json object, const char *name);
+
+/* The element of an array after the element `before`, or the first one if that is empty. */
+struct json json_element(struct json array, struct json before);
+
+/* Whether a value is the string `text`, written without escapes. */
+int json_is(struct json value, const char *text);
+
 /* `run`: forwards 127.0.0.1:port to the seat while `command` runs. Returns only on failure. */
 int run_behind_port(int port, char **command);
 
 /* `mcp`: forwards JSON-RPC messages, one per line, between standard input and output and the seat. */
 int speak_mcp(void);
+
+/* `acp`: plays the episode with an ACP agent, the program `command`, and returns only on failure. `model` is NULL for the
+ * first one of the list; `answers`, to questions for permissions, is "allow" or "reject". */
+int drive_acp_agent(const char *model, const char *answers, char **command);
 
 /* `workspace`: answers requests at the socket until the service closes it; reports changes below `watched`. */
 int serve_workspace(const char *socket_path, char **watched);

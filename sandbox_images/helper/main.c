@@ -22,6 +22,8 @@ static const char HELP[] =
     "fumehood stop PROBLEM               end the episode because of a problem with your model\n"
     "fumehood run --port N -- COMMAND    run COMMAND with models and tools at 127.0.0.1:N\n"
     "fumehood mcp                        MCP server on standard input and output\n"
+    "fumehood acp [--model NAME] [--permissions allow | reject] -- COMMAND\n"
+    "                                    play the episode with COMMAND, an agent that speaks ACP\n"
     "fumehood workspace SOCKET FOLDER... execute commands of the service in a workspace\n"
     "\n"
     "Exit status: 0 success; 1 the tool failed (its answer is printed); 2 the service rejected the request\n"
@@ -103,6 +105,17 @@ static int run(int count, char **words) {
     return run_behind_port((int)port, words + 3);
 }
 
+static int drive(int count, char **words) {
+    const char *answers = "allow", *model = NULL;
+    for (; count > 1 && strcmp(words[0], "--"); words += 2, count -= 2) {
+        const char **option = !strcmp(words[0], "--model") ? &model : !strcmp(words[0], "--permissions") ? &answers : NULL;
+        if (!option) return -1;
+        *option = words[1];
+    }
+    if (strcmp(answers, "allow") && strcmp(answers, "reject")) return -1;
+    return count > 1 && !strcmp(words[0], "--") ? drive_acp_agent(model, answers, words + 1) : -1;
+}
+
 int main(int count, char **words) {
     const char *command = count > 1 ? words[1] : "", *second = count > 2 ? words[2] : "";
     int status = -1;
@@ -115,6 +128,7 @@ int main(int count, char **words) {
     if (!strcmp(command, "report") && count == 3) status = post("/report", "", second);
     if (!strcmp(command, "stop") && count == 3) status = post("/stop", "", second);
     if (!strcmp(command, "mcp") && count == 2) status = speak_mcp();
+    if (!strcmp(command, "acp")) status = drive(count - 2, words + 2);
     if (!strcmp(command, "workspace") && count > 2) status = serve_workspace(second, words + 3);
     if (!strcmp(command, "run")) status = run(count - 2, words + 2);
     if (!strcmp(command, "--help")) status = fputs(HELP, stdout) < 0;

@@ -13,16 +13,19 @@ from pathlib import Path
 
 import pytest
 
+from fumehood.core.errors import InfraError
 from fumehood.engines.bubblewrap.engine import BubblewrapEngine
 from fumehood.engines.docker.engine import DockerEngine
 from fumehood.engines.engine import AgentKind, AgentSource, BoxSpec, Engine, Image, Mount
 from fumehood.engines.images.helper import build_helper
 from fumehood.gateway.settings import GatewaySettings, Provider
+from fumehood.orchestrator.agents import name_agents
 from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
 from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply, ToolUse
 from tests.architecture.project import ROOT
 from tests.parts.listening import Listened, listening
+from tests.parts.npm import require_npm
 from tests.parts.specs import episode_spec
 
 AGENTS = ROOT / "sandbox_images" / "agents"
@@ -46,7 +49,8 @@ def looks_once(asked: AskedOfModel) -> ScriptedReply:
         return ScriptedReply(tools=(ToolUse("final_answer", {"answer": ANSWER}),))
     if has_looked:
         return ScriptedReply(text=ANSWER)
-    return ScriptedReply(tools=(ToolUse("get_account", {"id": "ax1"}),))
+    (tool,) = [name for name in offered if name.endswith("get_account")]
+    return ScriptedReply(tools=(ToolUse(tool, {"id": "ax1"}),))
 
 
 @pytest.fixture
@@ -146,6 +150,30 @@ def test_an_agent_with_only_a_shell_uses_its_model_and_its_tools(
     assert "fumehood tools" in json.dumps(models.asked[0].request["messages"])
 
 
+@pytest.mark.slow
+@pytest.mark.docker
+@pytest.mark.image
+def test_an_acp_agent_uses_its_model_and_its_tools(
+    docker_engine: DockerEngine, models: ScriptedModels, episode: Listened
+) -> None:
+    require_npm()
+    (agent,) = name_agents(["acp:opencode"])
+    try:
+        image = docker_engine.prepare(agent.source)
+    except InfraError:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip("opencode cannot be fetched here: no registry answers")
+    works(docker_engine, agent.started_in(image), episode)
+    asked = [event for event in episode.events if event["kind"] == "permission"]
+    assert [(event["title"], event["answer"]) for event in asked] == [
+        ("seat_get_account", "allow_once")
+    ]
+    offered = {tool["function"]["name"] for tool in models.asked[0].request["tools"]}
+    assert {f"seat_{tool}" for tool in TOOLS} <= offered
+    assert all(name.startswith("seat_") for name in offered), "no built-in tools"
+
+
 def mcp_client(transport: str) -> Image:
     folder = fetched("mcp-client")
     mounts = (Mount(folder / "packages", "/packages"), Mount(folder / "agent.py", "/agent.py"))
@@ -195,7 +223,9 @@ def test_an_npm_agent_needs_no_image(
 def test_every_readme_lists_the_added_files() -> None:
     listed = (AGENTS / "README.md").read_text(encoding="utf-8")
     folders = sorted(path.name for path in AGENTS.iterdir() if path.is_dir())
-    assert folders == ["continue", "mcp-client", "mini-swe-agent", "openai-agents", "smolagents"]
+    assert folders == [
+        *("continue", "mcp-client", "mini-swe-agent", "openai-agents", "opencode", "smolagents")
+    ]
     for name in folders:
         assert f"[{name}]({name}/README.md)" in listed
         text = (AGENTS / name / "README.md").read_text(encoding="utf-8")

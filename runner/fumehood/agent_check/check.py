@@ -115,7 +115,7 @@ class Check:
         with ExitStack() as stack:
             chosen = choose_engine(engine, options).engine
             stack.callback(chosen.close)
-            image = chosen.prepare(named.source)
+            image = named.started_in(chosen.prepare(named.source))
             models = gateway_settings(stack.enter_context(stub_model(robustness_tools())))
             pool = stack.enter_context(ServicePool(1, http_offer([named], models, progress)))
             arguments = ("--model", MODEL) if is_scaffold(named) else ()

@@ -13,11 +13,13 @@ from fumehood.benchmarks.shared.generator import GENERATORS
 from fumehood.cli.output import paged, print_json, print_tables, report_extra
 from fumehood.core.errors import InputError
 from fumehood.core.registry import Extension, Registry, about
+from fumehood.engines.images.recipe import RECIPES
 from fumehood.engines.registry import ENGINES
 from fumehood.exports.registry import exporters
 from fumehood.harness_modes.registry import HARNESS_MODES
 from fumehood.layers.faults.registry import FAMILIES
 from fumehood.monitors.registry import MONITORS
+from fumehood.orchestrator.agents import ACP
 from fumehood.report.text_table import TextTable
 from fumehood.scorers.judges.registry import JUDGES
 from fumehood.scorers.registry import SCORERS
@@ -83,6 +85,8 @@ def _extensions(kind: str) -> Iterator[Extension]:
         for name, path in {**BUILTIN, **WITH_MODEL}.items():
             module, _, attribute = path.partition(":")
             yield Extension(name, about(getattr(import_module(module), attribute)))
+        for name in RECIPES:
+            yield Extension(f"{ACP}{name}", f"{name} from npm, over the Agent Client Protocol.")
     if kind == SECTIONS:
         try:
             with report_extra():

@@ -236,7 +236,7 @@ def _idle_name(event: dict[str, Any]) -> str | None:
 
 
 def _event_lines(event: dict[str, Any]) -> Iterator[str]:
-    if str(event["kind"]).startswith(("model_", "monitor", "provider_")):
+    if str(event["kind"]).startswith(("model_", "monitor", "provider_", "permission")):
         yield f"      {_model_line(event)}"
         return
     match event["kind"]:
@@ -302,6 +302,8 @@ def _model_line(event: dict[str, Any]) -> str:
     match event["kind"]:
         case "monitor":
             return _monitor_line(event)
+        case "permission":
+            return f"permission for {_cut(event['title'])}: {event['answer']}"
         case "model_call":
             status = "" if event["status"] == 200 else f", status {event['status']}"
             tokens = event["spent"]["model_tokens"]

@@ -108,6 +108,32 @@ class ModelProblemNoted:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class PermissionAnswered:
+    """Event: the client of an agent answered its question for a permission."""
+
+    seat: str
+    title: str
+    """What the agent asked for, in its words."""
+    answer: str
+    """One of :data:`PERMISSION_ANSWERS`."""
+
+    def to_json(self) -> JsonObject:
+        """Return the event."""
+        return {
+            "kind": "permission",
+            "seat": self.seat,
+            "title": self.title,
+            "answer": self.answer,
+        }
+
+
+PERMISSION_ANSWERS = frozenset(
+    {"allow_once", "allow_always", "reject_once", "reject_always", "cancelled"}
+)
+"""Answers of the Agent Client Protocol; ``cancelled`` chooses no option."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderChecked:
     """Event: the gateway checked a provider after a request of the agent failed."""
@@ -323,6 +349,7 @@ Event = (
     | ModelCalled
     | ModelRefused
     | ModelProblemNoted
+    | PermissionAnswered
     | ProviderChecked
     | TurnBegan
     | TurnEnded

@@ -14,6 +14,7 @@ from fumehood.core.errors import InputError
 from fumehood.engines.agent_code import find_module
 from fumehood.engines.box_files import NOT_COPIED
 from fumehood.engines.engine import AgentKind, AgentSource
+from fumehood.engines.images.recipe import recipe_digest
 
 MIB = 1 << 20
 FOLDER_BYTES_MAX = 4096 * MIB
@@ -29,7 +30,8 @@ def code_digest(source: AgentSource) -> str:
     """Return the SHA-256 of an agent's own code; empty for a built-in agent and for an image.
 
     For ``module:Class`` it covers what a box gets: the file of the module, or all files of its top
-    package. For a folder it covers the files that Docker receives. It covers no installed package.
+    package. For a folder it covers the files that Docker receives, and for a recipe its files,
+    which state the digests of its packages. It covers no installed package.
 
     Raises:
         InputError: the code does not exist, is too large or cannot be read.
@@ -37,6 +39,8 @@ def code_digest(source: AgentSource) -> str:
     try:
         if source.kind is AgentKind.FOLDER:
             return folder_digest(Path(source.name))
+        if source.kind is AgentKind.RECIPE:
+            return recipe_digest(source.name)
         if source.kind is AgentKind.MODULE:
             module = find_module(source.name)
             code = module.resolve()  # A box gets the target of a link.

@@ -113,8 +113,14 @@ class AgentKind(Enum):
     """``module:Class`` in the current folder; untrusted."""
     FOLDER = "folder"
     """A folder with a Dockerfile; untrusted."""
+    RECIPE = "recipe"
+    """A name of :data:`~fumehood.engines.images.recipe.RECIPES`; untrusted."""
     IMAGE = "image"
     """An image that the engine already has, or the absolute path of an image archive; untrusted."""
+
+
+IN_IMAGES = frozenset({AgentKind.FOLDER, AgentKind.RECIPE, AgentKind.IMAGE})
+"""Kinds of agents that need an engine with images."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +129,8 @@ class AgentSource:
 
     kind: AgentKind
     name: str
-    """Built-in name, ``module:Class``, absolute path of a folder or archive, or image reference."""
+    """Built-in name, ``module:Class``, absolute path of a folder or archive, name of a recipe, or
+    image reference."""
 
 
 @dataclass(frozen=True, slots=True)

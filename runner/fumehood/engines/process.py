@@ -17,6 +17,7 @@ from fumehood.core.errors import InfraError, InputError
 from fumehood.engines.agent_code import ENVIRONMENT, agent_mounts, sdk_command
 from fumehood.engines.engine import (
     BOX_SOCKET_DIR,
+    IN_IMAGES,
     AgentKind,
     AgentSource,
     BoxSpec,
@@ -64,7 +65,7 @@ class ProcessEngine(ChildBoxEngine, Engine):
         Raises:
             InputError: the agent is not trusted, or it needs a container engine.
         """
-        if source.kind in (AgentKind.FOLDER, AgentKind.IMAGE):
+        if source.kind in IN_IMAGES:
             raise InputError(f"the process engine cannot run {source.name!r}; use --engine docker")
         if source.kind is not AgentKind.BUILTIN and not self._trust:
             raise InputError(

@@ -20,7 +20,14 @@ from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.outcome import Finished, GaveUp, SeatEnd
 from fumehood.core.tools import Failure, FiredFault, ToolCall, ToolResult
-from fumehood.core.trace import CallMade, Event, MonitorDecided, Recorder, SeatEnded
+from fumehood.core.trace import (
+    CallMade,
+    Event,
+    MonitorDecided,
+    PermissionAnswered,
+    Recorder,
+    SeatEnded,
+)
 from fumehood.harness_modes.native import Native
 from fumehood.monitors.review import Reviewer
 from fumehood.worlds.registry import WORLDS
@@ -90,6 +97,8 @@ class _EncryptingRecorder:
                 )
             case TurnBegan(text=text):
                 event = replace(event, text=self._text(text))
+            case PermissionAnswered(title=title):
+                event = replace(event, title=self._text(title))
             case TurnEnded(answer=answer):
                 event = replace(event, answer=self._text(answer))
             case _:

@@ -6,17 +6,26 @@ import difflib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
 from fumehood.core.task import Suite, Task
-from fumehood.engines.engine import AgentKind, AgentSource
+from fumehood.engines.engine import BOX_SOCKET_DIR, IN_IMAGES, AgentKind, AgentSource, Image
+from fumehood.engines.images.recipe import RECIPES
 from fumehood.orchestrator.config import AgentConfig, ModelsConfig, RunConfig
 from fumehood_agent.builtin import BUILTIN
 from fumehood_agent.scaffolds.table import WITH_MODEL
+
+ACP = "acp:"
+"""Prefix of a recipe, folder or image whose program speaks the Agent Client Protocol."""
+PERMISSIONS = ("allow", "reject")
+"""Answers to the questions of an ACP agent for permissions; the first one is the default."""
+
+_HELPER = f"{BOX_SOCKET_DIR}/bin/fumehood"
+_PLAYS_ACP = (_HELPER, "run", "--port", "4141", "--", _HELPER, "acp")
 
 ORACLE = "oracle"
 """Name of the built-in agent that replays a task's oracle, on every seat."""
@@ -40,7 +49,19 @@ class NamedAgent:
     model: str | None = None
     """Model that the agent calls if it is a scaffold."""
     arguments: JsonObject = field(default_factory=dict)
-    """Keyword arguments of its class."""
+    """Keyword arguments of its class, or settings of an ACP agent."""
+    speaks_acp: bool = False
+    """Whether its program is an agent of the Agent Client Protocol, which the in-box command
+    plays."""
+
+    def started_in(self, image: Image) -> Image:
+        """Return the agent's image with the command that plays an episode."""
+        if not self.speaks_acp:
+            return image
+        model = ("--model", self.model) if self.model else ()
+        answers = ("--permissions", str(self.arguments.get("permissions", PERMISSIONS[0])))
+        own = cast("list[str]", self.arguments.get("command")) or image.command
+        return replace(image, command=(*_PLAYS_ACP, *model, *answers, "--", *own))
 
 
 def name_agents(
@@ -49,8 +70,9 @@ def name_agents(
     """Resolve agent references.
 
     Args:
-        references: built-in names, ``module:Class``, folders or images, each optionally as
-            ``LABEL=REFERENCE``. A class may have arguments: ``module:Class{"name": value}``.
+        references: built-in names, ``module:Class``, folders, images, or ``acp:`` and a recipe,
+            folder or image, each optionally as ``LABEL=REFERENCE``. A class and an ACP agent may
+            have arguments: ``module:Class{"name": value}``.
         model: model that scaffolds among them call.
 
     Returns:
@@ -75,7 +97,10 @@ def is_scaffold(agent: NamedAgent) -> bool:
 
 
 def identity_of(agent: NamedAgent, models: ModelsConfig | None) -> JsonObject:
-    """Return the scaffold, model and changed model parameters of an agent; empty for others."""
+    """Return the scaffold, model and changed model parameters of an agent, or the protocol that it
+    speaks; empty for others."""
+    if agent.speaks_acp:
+        return {"protocol": "acp", **({"model": agent.model} if agent.model else {})}
     if not is_scaffold(agent):
         return {}
     parameters = models.parameters_of(str(agent.model)).changed() if models else {}
@@ -221,12 +246,42 @@ def _resolve(given: str | AgentConfig, model: str | None) -> NamedAgent:
     config = given if isinstance(given, AgentConfig) else _config_of(given)
     labelled = _LABELLED.fullmatch(config.agent)
     label, reference = labelled.groups() if labelled else (None, config.agent)
-    source = _source(reference)
-    if config.arguments and source.kind is not AgentKind.MODULE:
-        raise InputError(f"{reference} takes no arguments: only an agent module:Class does")
+    speaks_acp = reference.startswith(ACP)
+    reference = reference.removeprefix(ACP)
+    if speaks_acp:
+        source = _acp_source(reference, config.arguments)
+    else:
+        source = _source(reference)
+        if config.arguments and source.kind is not AgentKind.MODULE:
+            raise InputError(f"{reference} takes no arguments: only an agent module:Class does")
     is_path = source.name.startswith("/")
     default = Path(source.name).name.removesuffix(".tar") if is_path else reference
-    return NamedAgent(config.label or label or default, source, model, config.arguments)
+    name = config.label or label or default
+    return NamedAgent(name, source, model, config.arguments, speaks_acp)
+
+
+def _acp_source(reference: str, arguments: JsonObject) -> AgentSource:
+    """Return the source of an ACP agent, and check its settings."""
+    for name, value in arguments.items():
+        match name, value:
+            case "permissions", str() if value in PERMISSIONS:
+                pass
+            case "command", [_, *_] if all(isinstance(word, str) for word in value):
+                pass
+            case _:
+                raise InputError(
+                    f"{ACP}{reference} takes the settings `permissions` "
+                    f"({' or '.join(PERMISSIONS)}) and `command` (a list of words)"
+                )
+    if reference in RECIPES:
+        return AgentSource(AgentKind.RECIPE, reference)
+    source = _source(reference)
+    if source.kind not in IN_IMAGES:
+        raise InputError(
+            f"{ACP}{reference}: name a recipe ({', '.join(RECIPES)}), a folder with a Dockerfile, "
+            "or an image"
+        )
+    return source
 
 
 def _config_of(text: str) -> AgentConfig:

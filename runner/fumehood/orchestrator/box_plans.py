@@ -82,7 +82,7 @@ class BoxPlans:
     def _box(self, agent: NamedAgent, planned: PlannedEpisode, seat: str) -> BoxPlan:
         plan = BoxPlan(
             engine=self._engine,
-            image=self._images[agent.source],
+            image=agent.started_in(self._images[agent.source]),
             limits=self._limits,
             labels=self._labels,
         )
@@ -100,7 +100,7 @@ class BoxPlans:
             return replace(
                 plan, arguments=("--calls", CALLS_INSIDE), mounts=(Mount(file, CALLS_INSIDE),)
             )
-        if agent.arguments:
+        if agent.arguments and not agent.speaks_acp:
             return replace(plan, arguments=("--arguments", json.dumps(agent.arguments)))
         return plan
 

@@ -329,7 +329,8 @@ class AgentConfig(_Strict):
     )
     label: str | None = Field(default=None, description="Name in tables; default: `agent`.")
     arguments: dict[str, JsonValue] = Field(
-        default_factory=dict, description="Keyword arguments of the class; only for module:Class."
+        default_factory=dict,
+        description="Keyword arguments of a module:Class, or settings of an acp: agent.",
     )
 
 

@@ -35,7 +35,10 @@ from fumehood.wire.ports import InlineAgent
 from fumehood_agent.repeating import REPEATED, REPEATING, Event, repeat_all
 
 _NOT_REPLAYED = frozenset(
-    {"refused", "sealed", "model_call", "model_problem", "model_refused", "provider_checked"}
+    {
+        *("refused", "sealed", "permission"),
+        *("model_call", "model_problem", "model_refused", "provider_checked"),
+    }
 )
 
 

@@ -20,7 +20,7 @@ from types import TracebackType
 
 from fumehood.core.episode_spec import MonitorSpec
 from fumehood.core.errors import InfraError, InputError
-from fumehood.engines.engine import AgentKind
+from fumehood.engines.engine import IN_IMAGES
 from fumehood.engines.images.helper import build_helper
 from fumehood.engines.ownership import owner_labels
 from fumehood.engines.records import FolderRecords, SessionRecords
@@ -60,9 +60,6 @@ DOUBT_TIMEOUT_S = 2.0
 STOP_TIMEOUT_S = 10.0
 """From the request to stop until a service process is killed."""
 
-_MAY_USE_HTTP = frozenset({AgentKind.FOLDER, AgentKind.IMAGE})
-"""Kinds of agents that may use HTTP; the SDK uses gRPC."""
-
 
 @dataclass(frozen=True, slots=True)
 class HttpOffer:
@@ -94,11 +91,21 @@ def http_offer(
         progress: called with one line when a step takes long.
 
     Raises:
+        InputError: an ACP agent needs the helper, and there is no C compiler.
         InfraError: the helper cannot be compiled.
     """
-    if models or any(agent.source.kind in _MAY_USE_HTTP for agent in agents):
-        return HttpOffer(build_helper(progress), models)
-    return None
+    agents = tuple(agents)
+    # The SDK uses gRPC.
+    if not models and not any(agent.source.kind in IN_IMAGES for agent in agents):
+        return None
+    helper = build_helper(progress)
+    for agent in agents:
+        if agent.speaks_acp and helper is None:
+            raise InputError(
+                f"{agent.label} needs the in-box command, and this machine has no C compiler: "
+                "install one (Debian: apt-get install musl-tools)"
+            )
+    return HttpOffer(helper, models)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

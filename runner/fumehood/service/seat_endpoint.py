@@ -32,9 +32,11 @@ from fumehood.core.outcome import (
 )
 from fumehood.core.shared_time import WorkEnded
 from fumehood.core.trace import (
+    PERMISSION_ANSWERS,
     ModelCalled,
     ModelProblemNoted,
     ModelRefused,
+    PermissionAnswered,
     ProviderChecked,
     Recorder,
 )
@@ -43,6 +45,9 @@ from fumehood.wire.ports import MONITORS_FIELD, SpecRejected, TaskView
 
 _ENDED = Refusal(RefusalKind.ENDED)
 _MALFORMED = Refusal(RefusalKind.MALFORMED)
+
+_TITLE_CHARACTERS_MAX = 500
+"""Of a recorded question for a permission."""
 
 _log = logging.getLogger("fumehood.service")
 
@@ -166,7 +171,14 @@ class SeatEndpoint:
         self._start_clock()
         seat = self._seat
         tools, remaining = seat.list_tools(), seat.ledger.remaining()
-        return TaskView(seat.instruction, tools, remaining, seat.turn, self._asks_confidence)
+        return TaskView(
+            seat.instruction,
+            tools,
+            remaining,
+            seat.turn,
+            self._asks_confidence,
+            self._is_closed or seat.end is not None,
+        )
 
     def call(self, tool_name: str, arguments_json: str, call_id: str) -> Reply | Refusal:
         """Execute one call, or refuse it."""
@@ -283,9 +295,11 @@ class SeatEndpoint:
                 return None
             return None if self._has_ended() else (number, decision)
 
-    def note(self, event: ModelRefused | ProviderChecked | ModelProblemNoted) -> bool:
-        """Record a problem with a model, unless the seat has ended or had too many; return
-        whether it was recorded."""
+    def note(
+        self, event: ModelRefused | ProviderChecked | ModelProblemNoted | PermissionAnswered
+    ) -> bool:
+        """Record a problem with a model or a permission, unless the seat has ended or had too
+        many; return whether it was recorded."""
         with self._lock:
             if self._has_ended() or self._refusals >= self._limits.refusals:
                 return False
@@ -297,6 +311,13 @@ class SeatEndpoint:
         """Record a problem that the agent had with its model."""
         self._start_clock()
         return self.note(ModelProblemNoted(self.name, problem, "agent"))
+
+    def report_permission(self, title: str, answer: str) -> bool:
+        """Record how the client of the agent answered its question for a permission."""
+        self._start_clock()
+        if answer not in PERMISSION_ANSWERS:
+            return False
+        return self.note(PermissionAnswered(self.name, title[:_TITLE_CHARACTERS_MAX], answer))
 
     def grant(self, granted_ms: int) -> None:
         """Extend the wall time by a delay that the infrastructure caused."""

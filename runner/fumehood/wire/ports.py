@@ -30,6 +30,8 @@ class TaskView:
     """Number of this turn of the seat, from 1."""
     asks_confidence: bool = False
     """Whether the agent is asked for the confidence of its submission."""
+    ended: bool = False
+    """Whether the work of the seat has ended."""
 
 
 class SeatPort(Protocol):
@@ -52,6 +54,15 @@ class SeatPort(Protocol):
 
     def report(self, problem: ModelProblem) -> bool:
         """Record a problem with the model; return whether the trace contains it."""
+        ...
+
+    def report_permission(self, title: str, answer: str) -> bool:
+        """Record the answer to a question for a permission; return whether the trace contains it.
+
+        Args:
+            title: untrusted; cut if it is long.
+            answer: untrusted; recorded only if it is one of ``PERMISSION_ANSWERS``.
+        """
         ...
 
     def submit(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fumehood.core.errors import InputError
-from fumehood.engines.engine import AgentKind
+from fumehood.engines.engine import AgentKind, Image
 from fumehood.orchestrator.agents import name_agents
 from fumehood.orchestrator.config import AgentConfig, run_config
 from fumehood.orchestrator.setup import RunSetup
@@ -105,6 +105,10 @@ def test_a_class_has_keyword_arguments_in_the_flag_and_in_the_file(
         ('noop{"patience": 1}', "noop takes no arguments: only an agent module:Class does"),
         ("mine:Agent{patience}", "the arguments must be a JSON object"),
         ("mine:Agent{1}", "the arguments must be a JSON object"),
+        ('acp:opencode{"permissions": "ask"}', "permissions` (allow or reject)"),
+        ('acp:opencode{"command": []}', "`command` (a list of words)"),
+        ('acp:opencode{"patience": 1}', "takes the settings `permissions`"),
+        ("acp:noop", "name a recipe (opencode), a folder with a Dockerfile, or an image"),
     ],
 )
 def test_arguments_that_cannot_take_effect_are_rejected(reference: str, message: str) -> None:
@@ -138,3 +142,31 @@ def test_tasks_that_give_workers_nothing_are_found(scale: int, are_idle: bool) -
 def test_a_run_without_a_team_has_no_idle_workers() -> None:
     setup = RunSetup.create(run_config({"suite": "sample", "agents": ["noop"]}))
     assert setup.tasks_of_idle_workers() == []
+
+
+@pytest.mark.parametrize(
+    ("reference", "label", "kind", "end"),
+    [
+        ("acp:opencode", "opencode", AgentKind.RECIPE, "--permissions allow -- its command"),
+        ("mine=acp:opencode", "mine", AgentKind.RECIPE, "--permissions allow -- its command"),
+        (
+            'acp:some/image:1{"permissions": "reject", "command": ["run", "me"]}',
+            "some/image:1",
+            AgentKind.IMAGE,
+            "--permissions reject -- run me",
+        ),
+    ],
+)
+def test_an_acp_agent_is_started_by_the_command_in_its_box(
+    reference: str, label: str, kind: AgentKind, end: str
+) -> None:
+    (agent,) = name_agents([reference], "some-model")
+    assert (agent.label, agent.source.kind) == (label, kind)
+    image = agent.started_in(Image("ref", "", ("its", "command")))
+    words = " ".join(image.command)
+    assert words.endswith(f"/fumehood/bin/fumehood acp --model some-model {end}")
+
+
+def test_a_folder_can_hold_an_acp_agent(here: Path) -> None:
+    (agent,) = name_agents(["acp:boxed"])
+    assert (agent.label, agent.source.kind) == ("boxed", AgentKind.FOLDER)

@@ -46,6 +46,9 @@ class Closed:
     def count_refused(self, size_bytes: int) -> None:
         pass
 
+    def report_permission(self, title: str, answer: str) -> bool:
+        return False
+
     def report(self, problem: ModelProblem) -> bool:
         self.problems.append(problem)
         return True

@@ -45,7 +45,7 @@ from fumehood.engines.bubblewrap.private_mounts import PrivateMounts, PrivateVie
 from fumehood.engines.engine import (
     AGENT_FOLDER,
     BOX_SOCKET_DIR,
-    AgentKind,
+    IN_IMAGES,
     AgentSource,
     BoxOutput,
     BoxSpec,
@@ -148,7 +148,7 @@ class BubblewrapEngine(ChildBoxEngine, Engine):
         Raises:
             InputError: the agent cannot be found, or it needs a container engine.
         """
-        if source.kind in (AgentKind.FOLDER, AgentKind.IMAGE):
+        if source.kind in IN_IMAGES:
             raise InputError(
                 f"the bubblewrap engine has no images, so it cannot run {source.name!r}; "
                 "use --engine docker"

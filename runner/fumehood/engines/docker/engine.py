@@ -63,6 +63,7 @@ from fumehood.engines.engine import (
 from fumehood.engines.engine import Mount as BoxMount
 from fumehood.engines.images.agent_python import build_agent_python
 from fumehood.engines.images.folder import build_folder
+from fumehood.engines.images.recipe import fetched_recipe
 from fumehood.engines.images.stale import stale_images
 from fumehood.engines.images.workspace import build_workspace
 from fumehood.engines.output import FrameReader
@@ -183,6 +184,9 @@ class DockerEngine:
                 return self._agent_image(source.name)
             case AgentKind.FOLDER:
                 return self._agent_image(build_folder(Path(source.name), progress, self._daemon))
+            case AgentKind.RECIPE:
+                folder = fetched_recipe(source.name, progress)
+                return self._agent_image(build_folder(folder, progress, self._daemon))
             case AgentKind.BUILTIN | AgentKind.MODULE:
                 mounts = agent_mounts(source, as_other_user=True)
                 image = self._image(build_agent_python(progress, self._daemon))

@@ -26,8 +26,9 @@ REFUSAL_STATUS = 409
 TOO_LARGE_STATUS = 413
 
 REMAINING_HEADER = "fumehood-remaining"
-"""Units left after a call, as JSON. The header ``fumehood-ended`` states whether the work has
-ended."""
+"""Units left after a call, as JSON."""
+ENDED_HEADER = "fumehood-ended"
+"""Whether the work has ended."""
 
 
 CONFIDENCE_HEADER = "fumehood-confidence"
@@ -57,7 +58,9 @@ class PathsEndpoint:
     async def left(self, _request: Request) -> Response:
         """Return the number of the user's message and the units left."""
         view = self._seat.view_task()
-        return _json({"turn": view.turn, "remaining": units_by_name(view.remaining)}, 200)
+        left = _json({"turn": view.turn, "remaining": units_by_name(view.remaining)}, 200)
+        left.headers[ENDED_HEADER] = str(view.ended).lower()
+        return left
 
     async def call(self, request: Request) -> Response:
         """Call the tool in the path with the arguments in the body."""
@@ -91,6 +94,23 @@ class PathsEndpoint:
         if isinstance(problem, Response):
             return problem
         recorded = await self._calls.execute(lambda: self._seat.report(problem))
+        return _json({"recorded": recorded}, 200)
+
+    async def permission(self, request: Request) -> Response:
+        """Record the answer to a question for a permission: ``title`` and ``answer`` as JSON."""
+        text = await self._text(request)
+        if isinstance(text, Response):
+            return text
+        try:
+            match json.loads(text):
+                case {"title": str(title), "answer": str(answer)}:
+                    # Half of a surrogate pair cannot be stored.
+                    title = title.encode("utf-8", "replace").decode("utf-8")
+                case _:
+                    return _refused(Refusal(RefusalKind.MALFORMED))
+        except (ValueError, RecursionError):
+            return _refused(Refusal(RefusalKind.MALFORMED))
+        recorded = await self._calls.execute(lambda: self._seat.report_permission(title, answer))
         return _json({"recorded": recorded}, 200)
 
     async def _problem(self, request: Request) -> ModelProblem | Response:
@@ -127,7 +147,7 @@ def _answered(reply: Reply) -> Response:
         failure = {"code": result.code, "message": result.message, "details": dict(result.details)}
         response = _json(failure, FAILURE_STATUS)
     response.headers[REMAINING_HEADER] = json.dumps(units_by_name(reply.remaining))
-    response.headers["fumehood-ended"] = "true" if reply.ended else "false"
+    response.headers[ENDED_HEADER] = str(reply.ended).lower()
     return response
 
 

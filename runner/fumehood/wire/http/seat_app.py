@@ -53,6 +53,7 @@ async def seat_app(
         Route("/give_up", paths.give_up, methods=["POST"]),
         Route("/stop", paths.stop, methods=["POST"]),
         Route("/report", paths.report, methods=["POST"]),
+        Route("/permission", paths.permission, methods=["POST"]),
         *_models(models),
     ]
     app = Starlette(routes=routes, exception_handlers={404: _not_found, 405: _wrong_method})
