@@ -68,6 +68,9 @@ EXPECTED = (
     Expected("lateral-thinking:{originals}/AgentBench:standard", oracle=50, noop=0),
     Expected("lateral-thinking:{originals}/AgentBench:dev", oracle=20, noop=0),
     Expected("lateral-thinking:host:{originals}/AgentBench:standard", oracle=50, noop=0),
+    # On a quiet machine 142: a question depends on the free memory.
+    Expected("os-interaction:{originals}/AgentBench:std", oracle=141, noop=0),
+    Expected("os-interaction:{originals}/AgentBench:dev", oracle=25, noop=0),
     Expected("bfcl:multi_turn_base", oracle=200, noop=0, one_call_less=0),
     Expected("bfcl:multi_turn_miss_func", oracle=200, noop=0, one_call_less=0),
     Expected("bfcl:multi_turn_miss_param", oracle=200, noop=0, one_call_less=0),
@@ -184,7 +187,8 @@ def agreement(benchmark: str) -> str:
 
 def _play(suite: str, judged: str) -> dict[str, int]:
     with tempfile.TemporaryDirectory() as folder:
-        words = ["run", suite, "-a", "oracle", "-a", "noop", "--engine", "inline", "--json"]
+        engine = "docker" if suite.startswith("os-interaction") else "inline"
+        words = ["run", suite, "-a", "oracle", "-a", "noop", "--engine", engine, "--json"]
         if suite.startswith("bfcl:web_search"):
             build_almanac(Path(folder, "almanac"))
             words += ["--snapshot", str(Path(folder, "almanac"))]

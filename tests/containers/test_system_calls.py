@@ -62,7 +62,8 @@ def test_docker_receives_the_same_list() -> None:
     rules = json.loads(docker_profile())["syscalls"]
     assert rules[0] == {"names": ALLOWED, "action": "SCMP_ACT_ALLOW"}
     assert rules[1] == {"names": REFUSED, "action": "SCMP_ACT_ERRNO", "errnoRet": errno.ENOSYS}
-    assert [rule["names"] for rule in rules[2:]] == [[condition.name] for condition in CONDITIONS]
+    assert (rules[2]["names"], rules[2]["errnoRet"]) == (["socket"], errno.EPROTONOSUPPORT)
+    assert [rule["names"] for rule in rules[3:]] == [[condition.name] for condition in CONDITIONS]
 
 
 def test_a_filter_consists_of_whole_instructions() -> None:

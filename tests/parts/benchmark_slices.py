@@ -67,6 +67,7 @@ WITHOUT: Mapping[str, str] = {
     "browsecomp-plus": "has no oracle",
     "harbor": "needs an engine with workspaces; tests/containers/test_workspaces.py plays it",
     "knowledge-graph": "needs a running SPARQL endpoint",
+    "os-interaction": "needs an engine with workspaces; tests/containers/test_os_interaction.py",
     "python-docs": "uses the code of almanac, with a package that is often missing",
     "safetybench": "has no oracle",
     "sample": "is a file of native records",

@@ -70,7 +70,12 @@ _CHECKOUT = "a checkout of {}"
 _AGENTBENCH_CHECKOUT = _CHECKOUT.format("THUDM/AgentBench")
 DOMAINS = (
     Domain(_AGENTBENCH, "dbbench", "dbbench:CHECKOUT", reason=_AGENTBENCH_CHECKOUT),
-    Domain(_AGENTBENCH, "os_interaction", reason="no world is a shell that check scripts examine"),
+    Domain(
+        _AGENTBENCH,
+        "os_interaction",
+        "os-interaction:CHECKOUT",
+        reason=f"{_AGENTBENCH_CHECKOUT} and docker",
+    ),
     Domain(
         _AGENTBENCH,
         "webshop",

@@ -66,6 +66,7 @@ BENCHMARKS: Registry[Callable[[], Benchmark]] = Registry(
         "lateral-thinking": "fumehood.benchmarks.lateral.tasks:LateralThinking",
         "marble": "fumehood.benchmarks.marble.tasks:Marble",
         "native": "fumehood.benchmarks.native.tasks:NativeRecords",
+        "os-interaction": "fumehood.benchmarks.osinteraction.tasks:OsInteraction",
         "python-docs": "fumehood.benchmarks.questions.tasks:PythonDocs",
         "safety": "fumehood.benchmarks.safety.tasks:SafetySuites",
         "safetybench": "fumehood.benchmarks.safetybench.tasks:SafetyBench",

@@ -46,8 +46,14 @@ def docker_profile() -> str:
         }
         for condition in CONDITIONS
     ]
+    no_audit = {
+        "names": [NO_AUDIT.name],
+        "action": "SCMP_ACT_ERRNO",
+        "errnoRet": errno.EPROTONOSUPPORT,
+        "args": _docker_arguments(NO_AUDIT),
+    }
     return json.dumps(
-        {**otherwise, "archMap": native, "syscalls": [allowed, refused, *conditional]}
+        {**otherwise, "archMap": native, "syscalls": [allowed, refused, no_audit, *conditional]}
     )
 
 
@@ -143,7 +149,7 @@ ALLOWED = """
 _NEW_NAMESPACES = 0x7E02_0000
 """Every flag of clone(2) that makes a namespace. Source: linux/sched.h."""
 _AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK = 1, 2, 10, 16
-_NETLINK_ROUTE = 0
+_NETLINK_ROUTE, _NETLINK_AUDIT = 0, 9
 _STREAM, _DATAGRAM = 1, 2
 _TYPE_MASK = 0xF
 """The type of a socket, without its flags. Source: linux/net.h, SOCK_TYPE_MASK."""
@@ -177,6 +183,10 @@ CONDITIONS = (
 )
 """Calls that are allowed with certain arguments. clone3 is not allowed: a filter cannot read its
 arguments, which are in memory."""
+
+NO_AUDIT = Condition("socket", 0, _AF_NETLINK, also=((2, _NETLINK_AUDIT, _ALL),))
+"""Fails as on a kernel without audit. After another error, useradd, groupadd and su end. Source:
+shadow 4.13, ``lib/audit_help.c``."""
 
 REFUSED = """
     io_uring_setup io_uring_enter io_uring_register bpf userfaultfd perf_event_open vmsplice

@@ -6,6 +6,7 @@ this process that use the seats' sockets, such as a replay.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -15,8 +16,9 @@ from pathlib import Path
 
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InfraError, SpecError
+from fumehood.core.evidence import read_evidence
 from fumehood.core.ledger import BudgetKind
-from fumehood.core.outcome import Infra, InfraKind
+from fumehood.core.outcome import Finished, Infra, InfraKind
 from fumehood.core.trace import ModelExchange, Record
 from fumehood.engines.engine import (
     BoxOutput,
@@ -215,12 +217,22 @@ def attempt_episode(
                     spec, plan, client, seats, started, pool.stalls, on_exchange, workspace
                 )
             if attempt.infra is None and isinstance(plan, BoxPlan):
-                attempt = replace(attempt, verdict=workspace.verify())
+                attempt = replace(attempt, verdict=workspace.verify(_answer(attempt)))
         return replace(attempt, infra=workspace.infra or attempt.infra)
     except SpecError as error:
         return _failed(Infra(rejection_kind(error.field), str(error)), started)
     except InfraError as error:
         return _failed(Infra(InfraKind.SERVICE, str(error)), started)
+
+
+def _answer(attempt: Attempt) -> str | None:
+    """Return the answer of the first seat; None if it submitted none."""
+    try:
+        evidence = read_evidence(json.loads(record.event_json) for record in attempt.records)
+    except ValueError:
+        return None
+    end = next(iter(evidence.ends.values()), None)
+    return end.answer if isinstance(end, Finished) else None
 
 
 def attempt_inline(

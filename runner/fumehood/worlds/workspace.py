@@ -124,7 +124,9 @@ class _NotDoneError(Exception):
 
 class Workspace:
     """State: what the task says about its workspace, and ``changed``, the paths below the watched
-    folders that differ from the image, each with kind, mode, size and SHA-256."""
+    folders that differ from the image, each with kind, mode, size and SHA-256. Optional: ``start``,
+    a command for the main session before the first call, and ``output_chars_max``, the characters
+    of a longer output that a result has."""
 
     toolset_id = "workspace_v1"
 
@@ -143,6 +145,7 @@ class Workspace:
         self.state = state
         self.revision = 0
         self._box = box
+        self._has_begun = False
 
     def list_tools(self) -> tuple[ToolSpec, ...]:
         """Return the six tools."""
@@ -162,11 +165,23 @@ class Workspace:
             "upload": self._upload,
         }
         try:
+            self._begin()
             return tools[call.tool_name](arguments)
         except _NotDoneError as error:
             return reject("not_done", str(error))
         except QuestionFailed as error:
             return reject("no_workspace", str(error))
+
+    def _begin(self) -> None:
+        """Execute the task's ``start`` in the main session before the first call."""
+        start, has_begun, self._has_begun = self.state.get("start"), self._has_begun, True
+        if isinstance(start, str) and not has_begun:
+            *_, listed = self._execute(MAIN_SESSION, start, DEFAULT_TIMEOUT_S)
+            self._changes(listed)
+
+    def _execute(self, session: str, command: str, timeout_s: int) -> list[bytes]:
+        timeout_ms = str(timeout_s * 1000).encode()
+        return self._ask(b"x", _encoded(session), _encoded(command), timeout_ms, replies=5)
 
     def _bash(self, arguments: Mapping[str, Json]) -> ToolResult:
         command, timeout_s = str(arguments["command"]), arguments.get("timeout_s")
@@ -174,10 +189,11 @@ class Workspace:
             return reject("not_done", "a command cannot contain a zero byte")
         timeout_s = timeout_s if isinstance(timeout_s, int) else DEFAULT_TIMEOUT_S
         session = str(arguments.get("session") or MAIN_SESSION)
-        how, status, output, dropped, listed = self._ask(
-            b"x", _encoded(session), _encoded(command), str(timeout_s * 1000).encode(), replies=5
-        )
-        result: JsonObject = {"exit_status": int(status), "output": _decoded(output)}
+        how, status, output, dropped, listed = self._execute(session, command, timeout_s)
+        text, chars_max = _decoded(output), self.state.get("output_chars_max")
+        if isinstance(chars_max, int) and len(text) > chars_max:
+            text = f"{text[:chars_max]}\n[the output is too long: {len(text)} characters]"
+        result: JsonObject = {"exit_status": int(status), "output": text}
         if int(dropped):
             result["dropped_bytes"] = int(dropped)
         if how == b"timed_out":

@@ -72,6 +72,18 @@ def test_the_oracle_replays_its_list(last: list[object], end: tuple[str, str]) -
         assert seat.end == end
 
 
+def test_the_oracle_submits_a_text_of_its_last_result() -> None:
+    moves = [{"tool_name": "count", "args": {}}, {"submit_result": "output"}]
+    for result, answer in (
+        (Value({"output": "4\n"}), "4"),
+        (Value({}), ""),
+        (Failure("no", ""), ""),
+    ):
+        seat = MemorySeat(lambda *_, result=result: result, retries=9)
+        work(Oracle(moves), seat)
+        assert seat.end == ("submitted", answer)
+
+
 @pytest.mark.parametrize(
     ("calls", "complaint"),
     [

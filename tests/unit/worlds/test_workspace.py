@@ -140,3 +140,14 @@ def test_a_written_text_is_read_and_printed_again(workspace: Workspace, text: st
 def test_a_helper_that_was_killed_fails_the_calls_after_it(workspace: Workspace) -> None:
     workspace.call(ToolCall("bash", {"command": "kill -9 $PPID; sleep 1"}))
     assert "workspace" in refused(workspace, "bash", command="echo")
+
+
+def test_a_task_prepares_the_shell_and_bounds_the_output(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    state: dict[str, Any] = {"start": "mkdir d; cd d; place=here", "output_chars_max": 5}
+    with workspace_in(folder, state) as world:
+        first = done(world, "bash", command="echo $place")
+        assert first == {"exit_status": 0, "output": "here\n"}
+        long = done(world, "bash", command="basename $PWD; seq 9")
+        assert long["output"] == "d\n1\n2\n[the output is too long: 20 characters]"

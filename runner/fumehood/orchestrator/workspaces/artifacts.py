@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import re
 import tarfile
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -121,6 +121,18 @@ def _entries(path: str, archive: bytes) -> Iterator[tuple[tarfile.TarInfo, bytes
                 yield entry, file.read() if file is not None else b""
     except tarfile.TarError as error:
         raise BadArtifacts(f"the tar of {path} cannot be read: {error}") from None
+
+
+def tar_of(texts: Mapping[str, str]) -> bytes:
+    """Return a tar of files, relative to /, which everyone can read and execute."""
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as archive:
+        for name, text in texts.items():
+            data = text.encode("utf-8", "replace")
+            entry = _entry(name, tarfile.REGTYPE, 0o755)
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
+    return content.getvalue()
 
 
 def is_below(path: str, folder: str) -> bool:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import secrets
+import shlex
 import shutil
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from threading import Event, Thread
@@ -18,12 +19,13 @@ from fumehood.core.errors import InfraError, InputError
 from fumehood.core.outcome import Infra, InfraKind
 from fumehood.engines.engine import BOX_SOCKET_DIR, BoxSpec, TooLarge, Workspace, WorkspaceBox
 from fumehood.engines.records import owned_folder
-from fumehood.orchestrator.workspaces.artifacts import BYTES_MAX, BadArtifacts
+from fumehood.orchestrator.workspaces.artifacts import BYTES_MAX, BadArtifacts, tar_of
 from fumehood.orchestrator.workspaces.plans import WORLD, WorkspacePlan
 from fumehood.orchestrator.workspaces.tests_inside import live, verified_inside
 from fumehood.orchestrator.workspaces.verification import (
     POLL_MS,
     copied_from,
+    evaluated,
     output_of,
     verified,
 )
@@ -32,6 +34,13 @@ from fumehood.worlds.workspace import SETTING, SOCKET_NAME
 
 T = TypeVar("T")
 ERROR_CHARS_MAX = 200
+SETUP_CHARS_MAX = 500
+SETUP_FAILED = 97
+"""Exit status of a workspace whose setup failed."""
+ANSWER_CHARS_MAX = 30_000
+"""An answer is one argument of a command; see execve(2)."""
+_SETUP = ".fumehood-setup"
+"""File of the setup, which deletes itself, so that the agent does not read it."""
 _HELPER = f"{BOX_SOCKET_DIR}/bin/fumehood"
 
 
@@ -56,6 +65,7 @@ class EpisodeWorkspace:
         self._thread = Thread(target=self._run, daemon=True)
         self._started = Event()
         self._problem = ""
+        self._setup_problem = ""
 
     def __enter__(self) -> EpisodeWorkspace:
         """Make the folder of the socket."""
@@ -104,13 +114,24 @@ class EpisodeWorkspace:
         else:
             self._kill()
 
-    def verify(self) -> Verdict | None:
+    def verify(self, answer: str | None) -> Verdict | None:
         """Run the tests of the task in C, in B or in both, and return the verdict; None if the
-        infrastructure failed."""
+        infrastructure failed.
+
+        Args:
+            answer: of the agent; None if it submitted none.
+        """
         try:
             self.stop()
             if self._box is None or self.infra is not None:
                 return None
+            if self._setup_problem:
+                return Verdict(problem=self._setup_problem)
+            if self._plan.program:
+                if answer is None:
+                    return Verdict(problem="the agent submitted no answer")
+                text = answer.replace("\0", "").encode("utf-8", "replace").decode()
+                self._plan = replace(self._plan, answer=text[:ANSWER_CHARS_MAX])
             if self._plan.is_shared:
                 return self._verified_inside(self._box)
             verdict = self._verified(self._box)
@@ -129,6 +150,9 @@ class EpisodeWorkspace:
                 self._twice(lambda: live(box).pause())
             if self._problem:
                 return Verdict(problem=self._problem)
+            if plan.program:
+                folder = self._folder.with_name(secrets.token_hex(8))
+                return self._twice(lambda: evaluated(plan, folder, self._is_abandoned))
             files, deleted = self._twice(lambda: copied_from(box, plan))
             if not plan.is_live:
                 self._close()
@@ -161,20 +185,29 @@ class EpisodeWorkspace:
         """Start B, and kill it if it writes more than its limit."""
         plan = self._plan
         command = (_HELPER, WORLD, f"{BOX_SOCKET_DIR}/{SOCKET_NAME}", *plan.watched)
+        if plan.setup:
+            command = ("/bin/sh", f"/{_SETUP}", *command)
         spec = BoxSpec(
             image=replace(plan.image, command=command),
             socket_dir=self._folder,
             limits=plan.limits,
             labels=plan.labels,
-            workspace=Workspace(),
+            workspace=Workspace(archive=_setup_archive(plan.setup) if plan.setup else b""),
         )
         try:
             box = self._box = plan.engine.start(spec)
             self._started.set()
-            while box.wait(POLL_MS) is None:
+            while (ended := box.wait(POLL_MS)) is None:
                 self._problem = self._problem or self._excess(box)
                 if self._problem:
                     box.kill()
+            # Before the service accepts its helper, the agent cannot cause a status.
+            if ended.code == SETUP_FAILED and (self._folder / SOCKET_NAME).exists():
+                output = output_of(box)
+                printed = (output.stdout + output.stderr).decode("utf-8", "replace").strip()
+                reason = f"the setup of the task failed, report it to its author: {printed}"
+                self._setup_problem = reason[:SETUP_CHARS_MAX]
+                self._release_service()
         except (InfraError, InputError) as error:
             self._fail(error)
             self._release_service()
@@ -245,3 +278,9 @@ class EpisodeWorkspace:
 
     def _fail(self, error: Exception) -> None:
         self.infra = self.infra or Infra(InfraKind.ENGINE, f"workspace: {error}")
+
+
+def _setup_archive(commands: Sequence[Sequence[str]]) -> bytes:
+    """Return a tar with a script that executes commands, and then its arguments."""
+    steps = [f"{shlex.join(command)} </dev/null || exit {SETUP_FAILED}" for command in commands]
+    return tar_of({_SETUP: "\n".join(['rm -- "$0"', *steps, 'exec "$@"', ""])})

@@ -45,6 +45,21 @@ class WorkspacePlan:
     """User of the service."""
     has_shared_score: bool = False
     """Whether the tests also run inside the workspace, after the verdict of the verifier."""
+    answer: str = ""
+    """What the agent submitted, for :attr:`program`."""
+
+    @property
+    def setup(self) -> tuple[tuple[str, ...], ...]:
+        """Commands to execute in the workspace before its helper."""
+        commands = self.settings.get("setup")
+        commands = commands if isinstance(commands, list) else []
+        return tuple(tuple(map(str, command)) for command in commands if isinstance(command, list))
+
+    @property
+    def program(self) -> str:
+        """Python source that evaluates an answer and writes the reward; empty for tests of files
+        of the workspace."""
+        return str(self.settings.get("verifier_program") or "")
 
     @property
     def is_shared(self) -> bool:
@@ -169,8 +184,7 @@ class Workspaces:
                 f"{folder} is missing or differs from the task {case.task.task_id} of the run: "
                 "restore the folder, or start a new run"
             )
-        lines = settings.get("verifier_lines")
-        installed = [*map(str, lines)] if isinstance(lines, list) else []
+        own, installed = _lines(settings, "workspace_lines"), _lines(settings, "verifier_lines")
         is_shared = settings.get("verification") == SHARED_TESTS
         is_live = is_shared or (self._shared_score and _has_shared_mode(settings))
         if is_live and not isinstance(engine, LiveWorkspaceEngine):
@@ -179,13 +193,15 @@ class Workspaces:
                 f"{'the suite' if is_shared else '--shared-score'} demands: use --engine docker"
             )
         # Tests inside the workspace find their packages there.
-        workspace = engine.prepare_workspace(folder / "environment", installed if is_live else ())
+        workspace = engine.prepare_workspace(
+            folder / "environment", [*own, *installed] if is_live else own
+        )
         workspace = replace(
             workspace,
             image=replace(
                 workspace.image,
-                working_dir=str(settings["workdir"]) or workspace.image.working_dir,
-                environment=texts_of(settings["env"]),
+                working_dir=str(settings.get("workdir") or workspace.image.working_dir),
+                environment=texts_of(settings.get("env")),
             ),
         )
         if workspace.image.working_dir == "/" and not settings.get("artifacts"):
@@ -194,10 +210,10 @@ class Workspaces:
                 "environment/Dockerfile, or declare `artifacts` in task.toml"
             )
         verifier = workspace
-        if settings["verifier_folder"] == "tests":
+        if settings.get("verifier_folder") == "tests":
             verifier = engine.prepare_workspace(folder / "tests")
         elif installed:
-            verifier = engine.prepare_workspace(folder / "environment", installed)
+            verifier = engine.prepare_workspace(folder / "environment", [*own, *installed])
         self._plans[case.task.task_id] = (workspace, verifier)
 
 
@@ -242,14 +258,21 @@ def check_shared_score(cases: Iterable[Case]) -> None:
 
 def _has_shared_mode(settings: Mapping[str, Json]) -> bool:
     """Return whether a task could be verified in its workspace, but is not."""
-    return settings["verifier_folder"] != "tests" and settings.get("verification") != SHARED_TESTS
+    has_tests = settings.get("verifier_folder") != "tests" and "verifier_program" not in settings
+    return has_tests and settings.get("verification") != SHARED_TESTS
+
+
+def _lines(settings: Mapping[str, Json], name: str) -> list[str]:
+    """Return lines to add to a Dockerfile."""
+    lines = settings.get(name)
+    return [*map(str, lines)] if isinstance(lines, list) else []
 
 
 def _settings(case: Case) -> Mapping[str, Json]:
     settings = case.gold.criterion(WORKSPACE)
     if settings is None:
         raise InputError(
-            f"the task {case.task.task_id} has no criterion {WORKSPACE!r}: load it with harbor:PATH"
+            f"the task {case.task.task_id} has no criterion {WORKSPACE!r}: load it by its benchmark"
         )
     return settings
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import shlex
 import tarfile
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -14,7 +15,14 @@ from time import monotonic
 from fumehood.core.errors import InfraError
 from fumehood.core.json_values import JsonObject
 from fumehood.core.task import Case
-from fumehood.engines.engine import BoxOutput, BoxSpec, Exit, Workspace, WorkspaceBox
+from fumehood.engines.engine import (
+    BOX_SOCKET_DIR,
+    BoxOutput,
+    BoxSpec,
+    Exit,
+    Workspace,
+    WorkspaceBox,
+)
 from fumehood.orchestrator.workspaces.artifacts import (
     BYTES_MAX,
     REWARD_FOLDER,
@@ -24,6 +32,7 @@ from fumehood.orchestrator.workspaces.artifacts import (
     files_of,
     is_below,
     is_loaded,
+    tar_of,
 )
 from fumehood.orchestrator.workspaces.plans import MIB, WorkspacePlan, texts_of
 from fumehood.scorers.verdict import VERDICT, Verdict
@@ -38,6 +47,7 @@ DELETED_BYTES_MAX = 1 << 20
 """All names are arguments of one command; see execve(2)."""
 _VERIFY = 'rm -rf -- "$@"; chmod +x /tests/test.sh; exec /tests/test.sh'
 """Deletes what the workspace deleted, and runs the tests. Source: Harbor 0.25, verifier.py."""
+_TESTS = ("/bin/sh", "-c", _VERIFY, "verify")
 
 
 def copied_from(box: WorkspaceBox, plan: WorkspacePlan) -> tuple[Copied, tuple[str, ...]]:
@@ -60,12 +70,33 @@ def copied_from(box: WorkspaceBox, plan: WorkspacePlan) -> tuple[Copied, tuple[s
     return files, _deleted(box, plan)
 
 
+def evaluated(plan: WorkspacePlan, socket_dir: Path, is_abandoned: Callable[[], bool]) -> Verdict:
+    """Let the program of a task evaluate the answer in a new box; see :func:`verified`.
+
+    The program has the place that the helper has in B, so that both boxes have the same files.
+
+    Args:
+        plan: of a task with a program.
+        socket_dir: does not exist yet.
+        is_abandoned: whether the run was abandoned.
+    """
+    program = socket_dir / "bin" / "fumehood"
+    program.parent.mkdir(parents=True, exist_ok=True)
+    program.write_text(plan.program, "utf-8")
+    for path in (socket_dir, program.parent, program):
+        path.chmod(0o755)
+    command = ("python3", f"{BOX_SOCKET_DIR}/bin/fumehood")
+    files = Copied(b"", 0, 0)
+    return verified(plan, socket_dir, files, (plan.answer,), is_abandoned, command)
+
+
 def verified(
     plan: WorkspacePlan,
     socket_dir: Path,
     files: Copied,
-    deleted: tuple[str, ...],
+    arguments: tuple[str, ...],
     is_abandoned: Callable[[], bool],
+    command: tuple[str, ...] = _TESTS,
 ) -> Verdict:
     """Run the tests of a task in a new box, and return its verdict.
 
@@ -73,8 +104,9 @@ def verified(
         plan: of the task.
         socket_dir: a folder without sockets, to show at the place of those of a seat.
         files: of the workspace.
-        deleted: paths to delete before the tests.
+        arguments: of the command; paths to delete before the tests.
         is_abandoned: whether the run was abandoned.
+        command: that writes the reward.
 
     Raises:
         InputError: the image cannot be started.
@@ -85,12 +117,12 @@ def verified(
     spec = BoxSpec(
         image=replace(
             plan.verifier,
-            command=("/bin/sh", "-c", _VERIFY, "verify"),
+            command=command,
             working_dir=plan.image.working_dir,
             environment={"PYTHONSAFEPATH": "1", **variables},
         ),
         socket_dir=socket_dir,
-        arguments=deleted,
+        arguments=arguments,
         limits=plan.limits,
         labels=plan.labels,
         workspace=Workspace(archive=files.archive),
@@ -156,8 +188,11 @@ def with_verdict(case: Case, verdict: Verdict | None) -> Case:
 def tests_of(plan: WorkspacePlan) -> bytes | None:
     """Return the tests as a tar; None if they are in the image of the verifier."""
     settings, content = plan.settings, io.BytesIO()
-    if settings["verifier_folder"] == "tests":
+    if settings.get("verifier_folder") == "tests":
         return None
+    if plan.program:
+        evaluate = f"#!/bin/sh\nexec python3 /tests/verify.py {shlex.quote(plan.answer)}\n"
+        return tar_of({"tests/test.sh": evaluate, "tests/verify.py": plan.program})
     with tarfile.open(fileobj=content, mode="w") as archive:
         archive.add(Path(str(settings["folder"]), "tests"), "tests")
     return content.getvalue()

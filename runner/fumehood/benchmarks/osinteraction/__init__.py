@@ -1,0 +1,1 @@
+"""AgentBench's os_interaction: questions and changes in a workspace."""
