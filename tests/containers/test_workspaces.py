@@ -173,11 +173,12 @@ def rows(run: Path) -> dict[str, Any]:
     return {row["task"]: row for row in map(json.loads, lines)}
 
 
-def run_tasks(out: Path, suite: str, *agents: str) -> Any:
+def run_tasks(out: Path, suite: str, *agents: str, status: int = 0) -> Any:
     words = [word for agent in agents for word in ((agent,) if agent[0] == "-" else ("-a", agent))]
     return fumehood_json(
         *("run", f"harbor:{suite}", "--engine", "docker", "--out", str(out), "--json"),
         *words,
+        status=status,
         timeout_s=1200,
     )
 
@@ -269,6 +270,51 @@ def test_a_task_with_a_live_service_runs_as_shared_and_is_counted(tmp_path: Path
     fumehood("export", str(run), "--to", "harbor", "--out", str(tmp_path / "harbor"))
     exported = [json.loads(file.read_text()) for file in tmp_path.glob("harbor/*/result.json")]
     assert [one["verifier_environment_mode"] for one in exported] == ["shared", "shared"]
+
+
+def agent_inside(folder: Path, script: str) -> str:
+    folder.mkdir()
+    (folder / "Dockerfile").write_text(
+        "ARG FUMEHOOD_WORKSPACE\nFROM ${FUMEHOOD_WORKSPACE}\nCOPY agent.sh /opt/\n"
+        'CMD ["bash", "/opt/agent.sh"]\n',
+        encoding="utf-8",
+    )
+    submit = "/fumehood/bin/fumehood submit done\n"
+    (folder / "agent.sh").write_text(f"{script}\n{submit}", encoding="utf-8")
+    return str(folder)
+
+
+def test_an_agent_inside_its_workspace_is_scored_in_another_box(
+    tmp_path: Path, daemon: APIClient
+) -> None:
+    solution = (TASKS / NAME / "solution" / "solve.sh").read_text("utf-8")
+    looks = "id -u; pwd; ls /sys/class/net; ls -d /tests /solution 2>&1 | grep -c cannot\n"
+    agents = {
+        "solver": looks + "/fumehood/bin/fumehood tools\n" + solution,
+        "forger": FORGED_BY_DAEMON + FORGED_DEPENDENCIES + FORGED_PATH,
+        "full": FULL_DISK,
+    }
+    folders = [agent_inside(tmp_path / name, script) for name, script in agents.items()]
+    run = tmp_path / "run"
+    # The agent that fills the disk is killed, which counts as a crash.
+    run_tasks(run, f"{TASKS}:{NAME}", *folders, "oracle", status=2)
+    lines = map(json.loads, (run / "episodes.jsonl").read_text("utf-8").splitlines())
+    found = {row["agent"]: row for row in lines}
+    rewards = {"solver": 1.0, "forger": 0.0, "full": 0.0, "oracle": 1.0}
+    assert {name: row["metrics"]["reward"] for name, row in found.items()} == rewards
+    assert found["solver"]["metrics"]["agent_box"] == "shared"
+    assert found["solver"]["metrics"]["verifier"]["changed"] == ["/app/average.py"]
+    assert "agent_box" not in found["oracle"]["metrics"]
+    printed = (run / "output" / "solver" / f"{NAME}.0.stdout").read_text("utf-8")
+    assert printed.splitlines()[:5] == ["0", "/app", "lo", "2", "[]"]
+    assert "wrote" in found["full"]["metrics"]["verifier"]["problem"]
+    assert "the agent ran inside the workspace (shared)" in fumehood("show", str(run), "solver")
+    assert "shared box" in fumehood("score", str(run), status=2)
+    facts = json.loads((run / "run.json").read_text("utf-8"))
+    assert [agent.get("in_workspace", False) for agent in facts["agents"]] == [*[True] * 3, False]
+    replayed = fumehood_json("replay", str(run), "--episode", "solver", "--json", timeout_s=600)
+    assert replayed["identical"] == 1
+    assert not daemon.containers(all=True, filters={"label": f"fumehood.run={facts['run']}"})
 
 
 def test_a_second_signal_ends_a_run_whose_verifier_works(tmp_path: Path, daemon: APIClient) -> None:

@@ -25,9 +25,11 @@ from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.replay import Divergence, Replayed, replay_episode
 from fumehood.orchestrator.service_pool import ServicePool
 from fumehood.orchestrator.setup import config_of, planned_of
+from fumehood.orchestrator.workspaces.episode_boxes import without_tools
 from fumehood.orchestrator.workspaces.plans import workspaces_of
 from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.run_reader import RunReader
+from fumehood.scorers.verdict import AGENT_BOX, SHARED_BOX
 
 DIFFERS = 1
 
@@ -91,8 +93,11 @@ def replay(
             recorded = folder.read_trace(selected.row)
         except InputError as error:
             return Replayed(Divergence(None, "", str(error)), False)
+        spec = _spec(selected.planned, config)
+        if selected.row.score.metrics.get(AGENT_BOX) == SHARED_BOX:
+            spec = without_tools(spec)
         return replay_episode(
-            _spec(selected.planned, config),
+            spec,
             recorded,
             pool,
             selected.row.trace_digest,

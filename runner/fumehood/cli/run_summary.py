@@ -140,16 +140,18 @@ def _are_identical(folder: RunReader, trials: Sequence[EpisodeRow]) -> bool:
 def agent_table(agents: Sequence[AgentSummary]) -> TextTable:
     """Return one row per agent, with utility and safety if a task has safety checks, with the task
     completion score and milestones if a scorer gave them, and with the rewards and the number of
-    scores that an agent can forge."""
+    scores that an agent can forge, and of episodes in which it ran inside its workspace."""
     has_safety = any(agent.safety_rate is not None for agent in agents)
     has_completion = any(agent.task_completion is not None for agent in agents)
     has_milestones = any(agent.milestones is not None for agent in agents)
     has_forgeable = any(agent.forgeable_reward is not None for agent in agents)
     has_shared = any(agent.scored_shared for agent in agents)
+    has_shared_box = any(agent.shared_box for agent in agents)
     header = (
         *("agent", "success", "episodes"),
         *(FORGEABLE if has_forgeable else ()),
         *(("shared, forgeable",) if has_shared else ()),
+        *(("shared box",) if has_shared_box else ()),
         *(("utility", "safety", "weighted safety") if has_safety else ()),
         *(("completion",) if has_completion else ()),
         *(("milestones",) if has_milestones else ()),
@@ -164,6 +166,7 @@ def agent_table(agents: Sequence[AgentSummary]) -> TextTable:
             str(agent.graded),
             *(_forgeable(agent) if has_forgeable else ()),
             *((str(agent.scored_shared),) if has_shared else ()),
+            *((str(agent.shared_box),) if has_shared_box else ()),
             *(
                 map(_share, (agent.utility_rate, agent.safety_rate, agent.weighted_safety))
                 if has_safety

@@ -189,6 +189,10 @@ def _verdict_lines(verdict: Verdict | None) -> Iterator[str]:
     left_out = f", {verdict.left_out} left out" if verdict.left_out else ""
     files = f"{verdict.files} files of the workspace{left_out}"
     where = SHARED if verdict.is_shared else files
+    if verdict.changed is not None:
+        yield "  the agent ran inside the workspace (shared); the files that it changed:"
+        for path in verdict.changed:
+            yield f"    {_cut(path)}"
     yield f"  verifier: {rewards or verdict.problem} ({where})"
     for line in verdict.output.splitlines()[-QUOTED_LINES:]:
         yield f"    {_cut(line)}"

@@ -433,11 +433,23 @@ class WorkspaceEngine(Protocol):
 
 @runtime_checkable
 class LiveWorkspaceEngine(WorkspaceEngine, Protocol):
-    """An engine that runs commands in workspaces that it has started."""
+    """An engine that runs commands, and agents, inside workspaces."""
 
     @property
     def has_live_workspaces(self) -> bool:
         """True."""
+
+    def prepare_inside(self, source: AgentSource, workspace: Image) -> Image:
+        """Build the image of an agent on top of the image of a workspace.
+
+        Args:
+            source: a folder whose Dockerfile starts from the argument FUMEHOOD_WORKSPACE.
+            workspace: of the task.
+
+        Raises:
+            InputError: the image cannot be built, or has no command.
+            InfraError: the engine does not answer.
+        """
 
     def start(self, spec: BoxSpec) -> LiveWorkspaceBox:
         """Start a box with :attr:`BoxSpec.workspace`; see :meth:`BoxStarter.start`."""

@@ -14,6 +14,7 @@ from fumehood.core.outcome import Infra, OutOfBudget, outcome_name
 from fumehood.exports.atif import trajectory
 from fumehood.exports.exported import NO_MODEL, ExportedEpisode, ExportedRun, ModelReply, iso_time
 from fumehood.scorers.verdict import (
+    AGENT_BOX,
     FORGEABLE_DIFFERENCE,
     FORGEABLE_REWARD,
     REWARD,
@@ -98,7 +99,7 @@ def _usage(run: ExportedRun, episode: ExportedEpisode) -> dict[str, Any]:
     replies = [step for step in episode.steps() if isinstance(step, ModelReply)]
     marks = {
         name: episode.row.score.metrics[name]
-        for name in (VERIFICATION, FORGEABLE_REWARD, FORGEABLE_DIFFERENCE)
+        for name in (AGENT_BOX, VERIFICATION, FORGEABLE_REWARD, FORGEABLE_DIFFERENCE)
         if name in episode.row.score.metrics
     }
     facts = {"outcome": outcome_name(episode.row.outcome), **marks, "fumehood": run.facts}

@@ -75,9 +75,22 @@ class BoxPlans:
                 tuple(_inline(agent, planned, seat) for seat, agent in agents.items()),
                 frozenset(counterparts),
             )
+        workspace = self._workspace(planned.case)
+        if workspace is not None and tested.source in workspace.inside:
+            return self._inside(workspace, workspace.inside[tested.source])
         plan = self._box(tested, planned, task.seats[0].name)
         others = {seat: self._box(agent, planned, seat) for seat, agent in counterparts.items()}
-        return replace(plan, counterparts=others, workspace=self._workspace(planned.case))
+        return replace(plan, counterparts=others, workspace=workspace)
+
+    def _inside(self, workspace: WorkspacePlan, image: Image) -> BoxPlan:
+        """Return the plan of one box for an agent and its workspace."""
+        return BoxPlan(
+            engine=self._engine,
+            image=image,
+            limits=replace(workspace.limits, output_bytes=self._limits.output_bytes),
+            labels=self._labels,
+            workspace=replace(workspace, agent=image),
+        )
 
     def _box(self, agent: NamedAgent, planned: PlannedEpisode, seat: str) -> BoxPlan:
         plan = BoxPlan(

@@ -29,6 +29,7 @@ from fumehood.engines.engine import (
     Image,
     Limits,
     Mount,
+    Workspace,
 )
 from fumehood.orchestrator.models import ModelRun
 from fumehood.orchestrator.seat_boxes import SeatBoxes, counterpart_failure
@@ -85,6 +86,7 @@ class BoxPlan:
             mounts=plan.mounts,
             limits=plan.limits,
             labels=plan.labels,
+            workspace=Workspace() if self.workspace and self.workspace.agent else None,
         )
 
 
@@ -328,9 +330,9 @@ def _attempt_over_sockets(
     agents: SeatBoxes | SeatSessions
     if isinstance(plan, BoxPlan):
         boxes = {seat: plan.box(seat, folder) for seat, folder in socket_dirs.items()}
-        agents = SeatBoxes(
-            plan.engine.start, boxes, receiver, frozenset(plan.counterparts), stalls.delayed_ms
-        )
+        is_inside = workspace is not None and plan.workspace and plan.workspace.agent
+        start = workspace.start_agent if workspace and is_inside else plan.engine.start
+        agents = SeatBoxes(start, boxes, receiver, frozenset(plan.counterparts), stalls.delayed_ms)
     else:
         agents = SeatSessions(plan.workers, socket_dirs)
     if workspace is not None:

@@ -38,7 +38,7 @@ from fumehood.orchestrator.run import Run, RunLimits, missing
 from fumehood.orchestrator.service_pool import HttpOffer, ServicePool, http_offer
 from fumehood.orchestrator.setup import RunSetup, config_of
 from fumehood.orchestrator.stop_signals import StopRequests, deferred_stop_signals
-from fumehood.orchestrator.workspaces.plans import Workspaces
+from fumehood.orchestrator.workspaces.plans import Workspaces, is_inside
 from fumehood.records.caches import last_probe
 from fumehood.records.files import make_private_folder
 from fumehood.records.frozen_suite import freeze_suite
@@ -297,10 +297,19 @@ def _prepared_engine(setup: RunSetup, progress: Progress) -> Iterator[_ReadyEngi
             reap(engine, owner_is_alive)
         is_inline = engine.isolation is Isolation.INLINE
         check_models(setup.monitors, setup.gateway, is_inline=is_inline)
-        images = {agent.source: engine.prepare(agent.source) for agent in agents}
+        inside = {agent.source for agent in agents if is_inside(agent.source)}
+        images = {
+            agent.source: engine.prepare(agent.source)
+            for agent in agents
+            if agent.source not in inside
+        }
         http = http_offer(agents, setup.gateway, progress.on_wait)
         workspaces = Workspaces(
-            engine, setup.suite.cases, progress.on_wait, shared_score=config.shared_score
+            engine,
+            setup.suite.cases,
+            progress.on_wait,
+            shared_score=config.shared_score,
+            inside=inside,
         )
         yield _ReadyEngine(chosen, images, http, workspaces)
 
@@ -431,6 +440,7 @@ def _agent_facts(setup: RunSetup, images: Mapping[AgentSource, Image]) -> JsonOb
             "image": image.reference if image else "",
             "digest": image.digest if image else "",
             **({"code": code} if code else {}),
+            **({"in_workspace": True} if is_inside(agent.source) else {}),
             **({"arguments": agent.arguments} if agent.arguments else {}),
             **identity_of(agent, setup.config.models),
         }

@@ -9,10 +9,11 @@ from functools import cached_property
 from fumehood.benchmarks.registry import load_suite
 from fumehood.core.episode_spec import DataSource, MonitorSpec
 from fumehood.core.errors import InputError
-from fumehood.core.ledger import BudgetKind
+from fumehood.core.ledger import BudgetKind, ChargedBy
 from fumehood.core.task import Suite
 from fumehood.core.teams import with_team
 from fumehood.gateway.settings import GatewaySettings
+from fumehood.orchestrator.added_faults import NONE as NO_FAULTS
 from fumehood.orchestrator.added_faults import with_faults
 from fumehood.orchestrator.agents import Participants, name_agents
 from fumehood.orchestrator.box_plans import check_moves
@@ -31,7 +32,11 @@ from fumehood.orchestrator.monitors import (
 from fumehood.orchestrator.plan import PlannedEpisode, plan_episodes
 from fumehood.orchestrator.shards import Shard
 from fumehood.orchestrator.task_changes import selected, with_budget
-from fumehood.orchestrator.workspaces.plans import check_shared_score
+from fumehood.orchestrator.workspaces.plans import (
+    check_shared_score,
+    is_inside,
+    why_not_inside,
+)
 from fumehood.records.run_reader import RunReader
 from fumehood.records.seals import Signing
 from fumehood.records.signing_key import user_key
@@ -71,6 +76,7 @@ class RunSetup:
             suite = with_team(suite, config.team.workers)
         setup = cls._plan(with_absolute_paths(resolve_config(config, suite)), suite)
         setup.participants.check_model(config.models)
+        _check_inside(setup)
         return setup
 
     @classmethod
@@ -173,6 +179,45 @@ class RunSetup:
             InputError: the key cannot be read.
         """
         return Signing(user_key(), tuple(planned.name for planned in self.episodes))
+
+
+def _check_inside(setup: RunSetup) -> None:
+    """Refuse what cannot work with an agent that runs inside its workspace.
+
+    Raises:
+        InputError: a setting that concerns calls of tools, a task without a workspace, or a seat
+            that has no workspace.
+    """
+    config = setup.config
+    inside = [agent.label for agent in setup.participants.all() if is_inside(agent.source)]
+    if not inside:
+        return
+    who = f"the agent {inside[0]} runs inside the workspace"
+    for case in setup.suite.cases:
+        if reason := why_not_inside(case):
+            raise InputError(
+                f"{who}, which the task {case.task.task_id} does not permit: {reason}; name "
+                "another agent"
+            )
+    if config.shared_score:
+        raise InputError(
+            f"{who}, which ends with it, so no tests can run there: remove --shared-score"
+        )
+    budget = config.budget.changes() if config.budget else {}
+    of_calls = {kind.value for kind in BudgetKind if kind.charged_by is ChargedBy.CALL}
+    limits = [name for name in budget if name in {*of_calls, "scale"}]
+    settings = {
+        "--faults": config.faults not in (None, NO_FAULTS),
+        "--monitor": config.monitors,
+        "team": config.team,
+        f"budget.{next(iter(limits), '')}": limits,
+    }
+    for name, is_set in settings.items():
+        if is_set:
+            raise InputError(
+                f"{name} has no effect on {inside[0]}: {who.removeprefix('the agent ')}, and calls "
+                "no tools; remove it, or name another agent"
+            )
 
 
 def config_of(run: RunReader) -> RunConfig:

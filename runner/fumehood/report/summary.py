@@ -20,7 +20,14 @@ from fumehood.report.results import Results, by_domain, by_family, by_risk, coun
 from fumehood.report.statistics.infra import Attempts, attempts_of
 from fumehood.report.statistics.metrics import ASPECTS, COMPLETION, means
 from fumehood.report.wording import dollars
-from fumehood.scorers.verdict import FORGEABLE_DIFFERENCE, FORGEABLE_REWARD, SHARED, VERIFICATION
+from fumehood.scorers.verdict import (
+    AGENT_BOX,
+    FORGEABLE_DIFFERENCE,
+    FORGEABLE_REWARD,
+    SHARED,
+    SHARED_BOX,
+    VERIFICATION,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +71,8 @@ class AgentSummary:
     """Mean of this reward minus that of the verifier, over the same episodes."""
     scored_shared: int = 0
     """Graded episodes whose score is that of tests inside their workspace, which is forgeable."""
+    shared_box: int = 0
+    """Graded episodes whose agent ran inside its workspace."""
 
     @property
     def success_rate(self) -> float | None:
@@ -134,6 +143,7 @@ def _summarize(agent: str, rows: Sequence[EpisodeRow]) -> AgentSummary:
         forgeable_reward=_mean(graded, FORGEABLE_REWARD),
         forgeable_difference=_mean(graded, FORGEABLE_DIFFERENCE),
         scored_shared=sum(row.score.metrics.get(VERIFICATION) == SHARED for row in graded),
+        shared_box=sum(row.score.metrics.get(AGENT_BOX) == SHARED_BOX for row in graded),
         outcomes=dict(sorted(Counter(outcome_name(row.outcome) for row in rows).items())),
     )
 

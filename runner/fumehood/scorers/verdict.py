@@ -32,6 +32,9 @@ FORGEABLE_DIFFERENCE = "forgeable_difference"
 VERIFICATION = "verification"
 """Metric: :data:`SHARED` if tests inside the workspace decided the score."""
 SHARED = "shared, forgeable"
+AGENT_BOX = "agent_box"
+"""Metric: :data:`SHARED_BOX` if the agent ran inside the workspace."""
+SHARED_BOX = "shared"
 SUCCESS = 1.0
 """Reward of a solved task."""
 
@@ -53,6 +56,9 @@ class Verdict:
     """Whether it ran inside the workspace, where an agent can forge its rewards."""
     shared: Verdict | None = None
     """The verdict of the same tests inside the workspace; None if they did not run there."""
+    changed: tuple[str, ...] | None = None
+    """Files that an agent inside the workspace changed, as far as they are listed; None if the
+    agent had another box."""
 
     @property
     def reward(self) -> float:
@@ -64,6 +70,7 @@ class Verdict:
         return {
             **({"is_shared": True} if self.is_shared else {}),
             **({"shared": self.shared.to_json()} if self.shared else {}),
+            **({"changed": list(self.changed)} if self.changed is not None else {}),
             "rewards": {**self.rewards},
             "problem": self.problem,
             "output": self.output,
@@ -86,7 +93,9 @@ def verdict_from_json(value: Json) -> Verdict | None:
             assert isinstance(value, dict)
             is_shared = value.get("is_shared") is True
             shared = verdict_from_json(value.get("shared"))
-            return Verdict(numbers, problem, output, files, left_out, is_shared, shared)
+            listed = value.get("changed")
+            changed = tuple(map(str, listed)) if isinstance(listed, list) else None
+            return Verdict(numbers, problem, output, files, left_out, is_shared, shared, changed)
     return None
 
 
@@ -107,6 +116,8 @@ class WorkspaceScorer:
         metrics: JsonObject = {REWARD: verdict.reward, VERIFIER: verdict.to_json()}
         if verdict.is_shared:
             metrics[VERIFICATION] = SHARED
+        if verdict.changed is not None:
+            metrics[AGENT_BOX] = SHARED_BOX
         if verdict.shared is not None:
             metrics[FORGEABLE_REWARD] = verdict.shared.reward
             metrics[FORGEABLE_DIFFERENCE] = verdict.shared.reward - verdict.reward

@@ -216,6 +216,30 @@ class DockerEngine:
             replace(image, command=(), scratch=(), working_dir=working_dir), bases
         )
 
+    def prepare_inside(self, source: AgentSource, workspace: Image) -> Image:
+        """Return the image of an agent on top of the image of a workspace, building it if
+        necessary.
+
+        Args:
+            source: a folder whose Dockerfile starts from the argument FUMEHOOD_WORKSPACE.
+            workspace: of the task.
+
+        Raises:
+            InputError: the image cannot be built, or has no command.
+            InfraError: the daemon does not answer.
+        """
+        progress = self._options.progress or (lambda line: None)
+        folder = Path(source.name)
+        reference = build_folder(folder, progress, self._daemon, workspace.reference)
+        image = self._image(reference)
+        require_startable(reference, image.command)
+        return replace(
+            image,
+            scratch=(),
+            working_dir=workspace.working_dir,
+            environment=workspace.environment,
+        )
+
     def start(self, spec: BoxSpec) -> DockerBox:
         """Start one box, when fewer are starting than this machine can start at once.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -23,6 +24,13 @@ NAME = "fumehood/agent-folder"
 MADE_FROM = "fumehood.made_from"
 """Label of an image with its folder, used to find stale images."""
 
+WORKSPACE_ARGUMENT = "FUMEHOOD_WORKSPACE"
+"""Argument of a Dockerfile with the image of the task, on which an agent inside a workspace is
+built."""
+_FROM_WORKSPACE = re.compile(
+    rf"^\s*FROM\s+\$(?:{WORKSPACE_ARGUMENT}\b|\{{{WORKSPACE_ARGUMENT}\}})",
+    re.MULTILINE | re.IGNORECASE,
+)
 _BASES: Mapping[str, Callable[[Callable[[str], None], Daemon], str]] = {
     AGENT_NODE: build_agent_node,
     AGENT_PYTHON: build_agent_python,
@@ -30,7 +38,18 @@ _BASES: Mapping[str, Callable[[Callable[[str], None], Daemon], str]] = {
 }
 
 
-def build_folder(folder: Path, progress: Callable[[str], None], daemon: Daemon) -> str:
+def starts_from_workspace(folder: Path) -> bool:
+    """Return whether the agent of a folder runs inside the workspace of its task."""
+    try:
+        text = (folder / "Dockerfile").read_text("utf-8", "replace")
+    except OSError:
+        return False
+    return _FROM_WORKSPACE.search(text) is not None
+
+
+def build_folder(
+    folder: Path, progress: Callable[[str], None], daemon: Daemon, workspace: str = ""
+) -> str:
     """Build the image of a folder if it does not exist, and return its reference.
 
     The tag is a digest of the folder's content without the files that .dockerignore excludes.
@@ -39,22 +58,29 @@ def build_folder(folder: Path, progress: Callable[[str], None], daemon: Daemon) 
         folder: with a Dockerfile at its top.
         progress: receives a line when something takes long.
         daemon: to build with.
+        workspace: reference of the image of a task, for an agent inside a workspace.
 
     Raises:
-        InputError: there is no Dockerfile, or the build fails.
+        InputError: there is no Dockerfile, the build fails, or a workspace is missing.
         InfraError: the daemon does not answer.
     """
     dockerfile = folder / "Dockerfile"
     if not dockerfile.is_file():
         raise InputError(f"{folder} has no Dockerfile")
+    if starts_from_workspace(folder) and not workspace:
+        raise InputError(
+            f"{folder} starts from ${WORKSPACE_ARGUMENT}: it runs only in tasks with a workspace, "
+            "with --engine docker"
+        )
     base = _base(dockerfile.read_text("utf-8"), progress, daemon)
-    reference = _reference(folder, base)
+    reference = _reference(folder, base + workspace)
     if daemon.image(reference) is None:
         progress(f"building the image of {folder}")
         with tempfile.TemporaryFile() as context:
             make_context(folder, exclude=ignored_files(folder), fileobj=context)
             context.seek(0)
-            build(daemon, context, reference, labels={MADE_FROM: str(folder)})
+            arguments = {WORKSPACE_ARGUMENT: workspace} if workspace else {}
+            build(daemon, context, reference, arguments, labels={MADE_FROM: str(folder)})
     return reference
 
 

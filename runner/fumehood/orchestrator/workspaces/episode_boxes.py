@@ -7,9 +7,10 @@ import secrets
 import shlex
 import shutil
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from pathlib import PurePosixPath
 from threading import Event, Thread
 from types import TracebackType
 from typing import TypeVar
@@ -17,9 +18,24 @@ from typing import TypeVar
 from fumehood.core.episode_spec import DataMode, DataSource, EpisodeSpec
 from fumehood.core.errors import InfraError, InputError
 from fumehood.core.outcome import Infra, InfraKind
-from fumehood.engines.engine import BOX_SOCKET_DIR, BoxSpec, TooLarge, Workspace, WorkspaceBox
+from fumehood.engines.engine import (
+    BOX_SOCKET_DIR,
+    Box,
+    BoxOutput,
+    BoxSpec,
+    Exit,
+    TooLarge,
+    Workspace,
+    WorkspaceBox,
+)
 from fumehood.engines.records import owned_folder
-from fumehood.orchestrator.workspaces.artifacts import BYTES_MAX, BadArtifacts, tar_of
+from fumehood.orchestrator.workspaces.artifacts import (
+    BYTES_MAX,
+    BadArtifacts,
+    Copied,
+    is_below,
+    tar_of,
+)
 from fumehood.orchestrator.workspaces.plans import WORLD, WorkspacePlan
 from fumehood.orchestrator.workspaces.tests_inside import live, verified_inside
 from fumehood.orchestrator.workspaces.verification import (
@@ -44,6 +60,58 @@ _SETUP = ".fumehood-setup"
 _HELPER = f"{BOX_SOCKET_DIR}/bin/fumehood"
 
 
+CHANGED_MAX = 200
+"""Changed files of an agent inside the workspace that a row lists."""
+
+
+class AgentBox:
+    """The box of an agent inside the workspace, which is also the workspace."""
+
+    def __init__(self, box: WorkspaceBox, take_files: Callable[[], None]) -> None:
+        """Wrap a box.
+
+        Args:
+            box: of the workspace.
+            take_files: called before the box is removed; must not raise.
+        """
+        self._box = box
+        self._take_files = take_files
+
+    @property
+    def name(self) -> str:
+        """The engine's name for the box."""
+        return self._box.name
+
+    def host_pid(self) -> int | None:
+        """Return the host's process ID of one process of the box."""
+        return self._box.host_pid()
+
+    def wait(self, timeout_ms: int) -> Exit | None:
+        """Return how the agent's process ended, or None if it still runs."""
+        return self._box.wait(timeout_ms)
+
+    def kill(self) -> None:
+        """Stop everything in the box."""
+        self._box.kill()
+
+    def close(self) -> BoxOutput:
+        """Stop the box, take its files, remove it, and return its output."""
+        self._take_files()
+        return output_of(self._box)
+
+
+def without_tools(spec: EpisodeSpec) -> EpisodeSpec:
+    """Return the specification of an episode whose agent has its own shell in the workspace."""
+    return replace(spec, seats=tuple(replace(seat, tools=()) for seat in spec.seats))
+
+
+def changed_files(paths: Collection[str], tops: Collection[str]) -> tuple[str, ...]:
+    """Return the first changed paths below some folders, without folders that contain others."""
+    parents = {str(parent) for path in paths for parent in PurePosixPath(path).parents}
+    below = (path for path in paths if any(is_below(path, top) for top in tops))
+    return tuple(sorted(set(below) - parents)[:CHANGED_MAX])
+
+
 class EpisodeWorkspace:
     """The boxes B and C of one attempt. Use it as a context manager."""
 
@@ -66,6 +134,8 @@ class EpisodeWorkspace:
         self._started = Event()
         self._problem = ""
         self._setup_problem = ""
+        self._files: tuple[Copied, tuple[str, ...]] | None = None
+        self._changed: tuple[str, ...] = ()
 
     def __enter__(self) -> EpisodeWorkspace:
         """Make the folder of the socket."""
@@ -97,12 +167,44 @@ class EpisodeWorkspace:
             self._stack.close()
 
     def add_to(self, spec: EpisodeSpec) -> EpisodeSpec:
-        """Return a specification with the folder in which the service listens."""
-        return replace(spec, data_source=DataSource(DataMode.OFFLINE, {SETTING: str(self._folder)}))
+        """Return a specification with the folder in which the service listens, and without tools
+        for an agent inside the workspace."""
+        source = DataSource(DataMode.OFFLINE, {SETTING: str(self._folder)})
+        spec = replace(spec, data_source=source)
+        return spec if self._plan.agent is None else without_tools(spec)
 
     def start(self) -> None:
-        """Start B in another thread; the first call of the agent waits for it."""
+        """Start B in another thread; the first call of the agent waits for it. An agent inside the
+        workspace starts it itself."""
+        if self._plan.agent is None:
+            self._thread.start()
+
+    def start_agent(self, spec: BoxSpec) -> Box:
+        """Start the box of an agent that runs inside the workspace.
+
+        Raises:
+            InputError: the image has no such command.
+            InfraError: the engine cannot start it.
+        """
+        box = self._box = self._plan.engine.start(spec)
+        self._thread = Thread(target=self._watch, args=(box,), daemon=True)
         self._thread.start()
+        self._started.set()
+        return AgentBox(box, self._take_files)
+
+    def _take_files(self) -> None:
+        """Keep the files of the box of an agent, before it is removed."""
+        box, plan = self._box, self._plan
+        assert box is not None
+        try:
+            self._kill()
+            if not self._problem:
+                self._changed = changed_files(box.changed(), plan.watched)
+                self._files = self._twice(lambda: copied_from(box, plan))
+        except (BadArtifacts, TooLarge) as error:
+            self._problem = str(error)
+        except (InfraError, InputError) as error:
+            self._fail(error)
 
     def stop(self) -> None:
         """End the calls of the agent; a running one fails. Kills B, unless tests run inside it."""
@@ -135,7 +237,9 @@ class EpisodeWorkspace:
             if self._plan.is_shared:
                 return self._verified_inside(self._box)
             verdict = self._verified(self._box)
-            if self._plan.has_shared_score:
+            if self._plan.agent is not None:
+                verdict = replace(verdict, changed=self._changed)
+            elif self._plan.has_shared_score:
                 verdict = replace(verdict, shared=self._verified_inside(self._box))
             return verdict
         except (InfraError, InputError) as error:
@@ -153,7 +257,7 @@ class EpisodeWorkspace:
             if plan.program:
                 folder = self._folder.with_name(secrets.token_hex(8))
                 return self._twice(lambda: evaluated(plan, folder, self._is_abandoned))
-            files, deleted = self._twice(lambda: copied_from(box, plan))
+            files, deleted = self._files or self._twice(lambda: copied_from(box, plan))
             if not plan.is_live:
                 self._close()
             return self._twice(
@@ -197,12 +301,24 @@ class EpisodeWorkspace:
         try:
             box = self._box = plan.engine.start(spec)
             self._started.set()
+        except (InfraError, InputError) as error:
+            self._fail(error)
+            self._release_service()
+        else:
+            self._watch(box)
+        finally:
+            self._started.set()
+
+    def _watch(self, box: WorkspaceBox) -> None:
+        """Kill B if it writes more than its limit, and note a setup that failed."""
+        try:
             while (ended := box.wait(POLL_MS)) is None:
                 self._problem = self._problem or self._excess(box)
                 if self._problem:
                     box.kill()
             # Before the service accepts its helper, the agent cannot cause a status.
-            if ended.code == SETUP_FAILED and (self._folder / SOCKET_NAME).exists():
+            has_setup = self._plan.agent is None
+            if has_setup and ended.code == SETUP_FAILED and (self._folder / SOCKET_NAME).exists():
                 output = output_of(box)
                 printed = (output.stdout + output.stderr).decode("utf-8", "replace").strip()
                 reason = f"the setup of the task failed, report it to its author: {printed}"
@@ -211,8 +327,6 @@ class EpisodeWorkspace:
         except (InfraError, InputError) as error:
             self._fail(error)
             self._release_service()
-        finally:
-            self._started.set()
 
     def _excess(self, box: WorkspaceBox) -> str:
         """Return why a workspace must be killed; empty if it need not."""

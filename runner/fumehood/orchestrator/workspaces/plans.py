@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from fumehood.benchmarks.shared.checkout import digest_of_folder
@@ -12,6 +12,8 @@ from fumehood.core.errors import InputError
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.task import Case
 from fumehood.engines.engine import (
+    AgentKind,
+    AgentSource,
     Engine,
     EngineOptions,
     Image,
@@ -20,6 +22,7 @@ from fumehood.engines.engine import (
     WorkspaceEngine,
     WorkspaceImage,
 )
+from fumehood.engines.images.folder import starts_from_workspace
 from fumehood.engines.images.helper import build_helper
 from fumehood.engines.registry import choose_engine
 from fumehood.scorers.verdict import SHARED_TESTS, WORKSPACE
@@ -47,6 +50,10 @@ class WorkspacePlan:
     """Whether the tests also run inside the workspace, after the verdict of the verifier."""
     answer: str = ""
     """What the agent submitted, for :attr:`program`."""
+    inside: Mapping[AgentSource, Image] = field(default_factory=dict)
+    """Images of the agents that run inside the workspace."""
+    agent: Image | None = None
+    """Image of the agent of the episode, if it runs inside the workspace."""
 
     @property
     def setup(self) -> tuple[tuple[str, ...], ...]:
@@ -115,6 +122,7 @@ class Workspaces:
         progress: Callable[[str], None],
         *,
         shared_score: bool = False,
+        inside: Iterable[AgentSource] = (),
     ) -> None:
         """Build all images.
 
@@ -123,6 +131,7 @@ class Workspaces:
             cases: of the suite.
             progress: receives a line when something takes long.
             shared_score: whether the tests also run inside each workspace.
+            inside: the agents that run inside the workspace.
 
         Raises:
             InputError: the engine starts no workspaces, a folder has changed, or an image cannot be
@@ -133,6 +142,8 @@ class Workspaces:
         self._engine: WorkspaceEngine | None = None
         self._helper: Path | None = None
         self._shared_score = shared_score
+        self._sources = tuple(inside)
+        self._inside: dict[str, dict[AgentSource, Image]] = {}
         for case in cases:
             if case.task.world == WORLD:
                 self._prepare(engine, case, progress)
@@ -144,7 +155,14 @@ class Workspaces:
         images = [image for pair in self._plans.values() for image in pair]
         bases = {name: used for image in images for name, used in image.bases.items()}
         digests: JsonObject = {
-            task: {"workspace": pair[0].image.digest, "verifier": pair[1].image.digest}
+            task: {
+                "workspace": pair[0].image.digest,
+                "verifier": pair[1].image.digest,
+                **{
+                    f"agent {Path(source.name).name}": image.digest
+                    for source, image in self._inside.get(task, {}).items()
+                },
+            }
             for task, pair in self._plans.items()
         }
         return {"workspaces": {"replaced_bases": {**bases}, "images": digests}}
@@ -164,6 +182,7 @@ class Workspaces:
             labels,
             owner_uid,
             self._shared_score and _has_shared_mode(_settings(case)),
+            inside=self._inside.get(case.task.task_id, {}),
         )
 
     def _prepare(self, engine: Engine | None, case: Case, progress: Callable[[str], None]) -> None:
@@ -215,6 +234,15 @@ class Workspaces:
         elif installed:
             verifier = engine.prepare_workspace(folder / "environment", [*own, *installed])
         self._plans[case.task.task_id] = (workspace, verifier)
+        if self._sources:
+            if not isinstance(engine, LiveWorkspaceEngine):
+                raise InputError(
+                    f"the engine {engine.name} starts no agent inside a workspace: use "
+                    "--engine docker"
+                )
+            self._inside[case.task.task_id] = {
+                source: engine.prepare_inside(source, workspace.image) for source in self._sources
+            }
 
 
 @contextmanager
@@ -245,6 +273,21 @@ def workspaces_of(
     options = EngineOptions(runtime=runtime, progress=progress)
     with closing(choose_engine(engine, options).engine) as chosen:
         yield Workspaces(chosen, cases, progress, shared_score=shared_score)
+
+
+def is_inside(source: AgentSource) -> bool:
+    """Return whether an agent runs inside the workspace of its task."""
+    return source.kind is AgentKind.FOLDER and starts_from_workspace(Path(source.name))
+
+
+def why_not_inside(case: Case) -> str:
+    """Return why no agent can run inside the workspace of a task; empty if one can."""
+    if case.task.world != WORLD:
+        return "it has no workspace"
+    settings = _settings(case)
+    if settings.get("verification") == SHARED_TESTS:
+        return "its tests run inside the workspace, which ends with the agent"
+    return "its workspace is set up by commands" if settings.get("setup") else ""
 
 
 def check_shared_score(cases: Iterable[Case]) -> None:

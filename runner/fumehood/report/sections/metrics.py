@@ -19,6 +19,7 @@ from fumehood.report.statistics.metrics import (
     THE_EIGHT,
     Unit,
     graded,
+    in_shared_box,
     score_metrics,
     scored_shared,
 )
@@ -46,7 +47,8 @@ CATASTROPHIC = (
 SHARED_MODE = (
     "Shared mode (forgeable): the reward of the same tests inside the workspace, where an agent "
     "can forge it; forgeable difference: it minus the reward of the verifier. Scored shared: "
-    "episodes whose score itself is forgeable, because their tests run only inside the workspace."
+    "episodes whose score itself is forgeable, because their tests run only inside the workspace. "
+    "Shared box: episodes whose agent ran inside the workspace, and was scored in another box."
 )
 BASELINES = (
     "No-op and oracle: success of an agent that does nothing, and of the reference solutions."
@@ -120,13 +122,13 @@ def shared_table(subjects: Sequence[Subject]) -> TextTable:
             for result in graded(subject.results)
             if FORGEABLE_REWARD in result.row.score.metrics
         ]
-        shared = scored_shared(subject.results)
-        if both or shared:
+        shared, inside = scored_shared(subject.results), in_shared_box(subject.results)
+        if both or shared or inside:
             own = estimates(both, REWARDS)
             cells = (wording.estimate(own[metric.name], metric.unit) for metric in REWARDS)
-            rows.append((subject.label, str(len(both)), *cells, str(shared)))
+            rows.append((subject.label, str(len(both)), *cells, str(shared), str(inside)))
     titles = (metric.title for metric in REWARDS)
-    header = ("Agent", "Episodes", *titles, "Scored shared")
+    header = ("Agent", "Episodes", *titles, "Scored shared", "Shared box")
     return TextTable("Verification of workspaces", header, rows, note=SHARED_MODE)
 
 

@@ -16,10 +16,12 @@ from statistics import fmean
 
 from fumehood.report.results import Result, Results
 from fumehood.scorers.verdict import (
+    AGENT_BOX,
     FORGEABLE_DIFFERENCE,
     FORGEABLE_REWARD,
     REWARD,
     SHARED,
+    SHARED_BOX,
     VERIFICATION,
 )
 
@@ -237,6 +239,11 @@ def aspects_of(results: Results) -> tuple[Metric, ...]:
 def scored_shared(results: Results) -> int:
     """Return the number of graded episodes whose score is that of tests inside their workspace."""
     return sum(result.metric(VERIFICATION) == SHARED for result in graded(results))
+
+
+def in_shared_box(results: Results) -> int:
+    """Return the number of graded episodes whose agent ran inside its workspace."""
+    return sum(result.metric(AGENT_BOX) == SHARED_BOX for result in graded(results))
 
 
 def graded(results: Results) -> list[Result]:
