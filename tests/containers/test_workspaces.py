@@ -367,3 +367,27 @@ def test_a_workspace_reaches_no_network_and_no_other_box(tmp_path: Path) -> None
     assert lines[:2] == ["lo", "bin"]
     assert int(lines[2]) < 10
     assert lines[3:] == ["Network is unreachable", "read-only", "no mount"]
+
+
+def test_an_agent_starts_after_the_health_check_which_must_succeed(tmp_path: Path) -> None:
+    # Succeeds at the third attempt: each one adds a line.
+    checks = {"ready": "echo x >> /tmp/tried; test $(wc -l < /tmp/tried) = 3", "broken": "exit 4"}
+    for name, command in checks.items():
+        shutil.copytree(TASKS / NAME, tmp_path / "set" / name)
+        with (tmp_path / "set" / name / "task.toml").open("a") as config:
+            config.write(
+                f"[environment.healthcheck]\ncommand = '{command}'\n"
+                "interval_sec = 0.1\nretries = 3\n"
+            )
+    script = tmp_path / "set" / "ready" / "solution" / "solve.sh"
+    script.write_text(f"#!/bin/bash\nwc -l < /tmp/tried\n{script.read_text()}")
+    run = tmp_path / "run"
+    words = ("run", f"harbor:{tmp_path / 'set'}", "-a", "oracle", "--engine", "docker")
+    fumehood_json(*words, "--out", str(run), "--json", status=3, timeout_s=1200)
+    assert rows(run)["ready"]["success"] is True
+    events = fumehood_json("show", str(run), "oracle/ready", "--json")["events"]
+    (called,) = (event for event in events if event.get("tool") == "bash")
+    assert called["output"]["output"].splitlines()[0] == "3"
+    broken = rows(run)["broken"]
+    assert broken["outcome"] == "infra(task)"
+    assert "'exit 4' failed 3 times, the last time with status 4" in json.dumps(broken)

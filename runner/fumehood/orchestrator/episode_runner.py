@@ -212,12 +212,17 @@ def attempt_episode(
                     spec, plan, client, seats, started, pool.stalls, on_exchange
                 )
         with EpisodeWorkspace(plan.workspace, lambda: pool.is_abandoned) as workspace:
-            with pool.lease() as client:
-                spec = workspace.add_to(spec)
-                seats = _open_seats(client, spec, recorded)
-                attempt = _attempt_over_sockets(
-                    spec, plan, client, seats, started, pool.stalls, on_exchange, workspace
-                )
+            try:
+                with pool.lease() as client:
+                    spec = workspace.add_to(spec)
+                    seats = _open_seats(client, spec, recorded)
+                    attempt = _attempt_over_sockets(
+                        spec, plan, client, seats, started, pool.stalls, on_exchange, workspace
+                    )
+            except InfraError:
+                if workspace.infra is None:
+                    raise
+                return _failed(workspace.infra, started)
             if attempt.infra is None and isinstance(plan, BoxPlan):
                 attempt = replace(attempt, verdict=workspace.verify(_answer(attempt)))
         return replace(attempt, infra=workspace.infra or attempt.infra)
@@ -335,9 +340,9 @@ def _attempt_over_sockets(
         agents = SeatBoxes(start, boxes, receiver, frozenset(plan.counterparts), stalls.delayed_ms)
     else:
         agents = SeatSessions(plan.workers, socket_dirs)
-    if workspace is not None:
-        workspace.start()
     try:
+        if workspace is not None:
+            workspace.start()
         agents.play(wall_ms_of(spec))
     finally:
         if workspace is not None:

@@ -84,6 +84,12 @@ def test_tests_inside_the_workspace_are_a_mode_of_the_suite(folder: Path) -> Non
         ("[environment]\nallow_internet = true", "environment.allow_internet"),
         ('[environment]\nos = "windows"', "environment.os"),
         ('[[environment.mcp_servers]]\nname = "x"', "environment.mcp_servers"),
+        ("[environment.healthcheck]\nretries = 2", "environment.healthcheck without a command"),
+        ('[environment.healthcheck]\ncommand = "x"\nuser = "y"', "environment.healthcheck.user"),
+        (
+            '[environment.healthcheck]\ncommand = "x"\nretries = "often"',
+            "environment.healthcheck with a value that is no number",
+        ),
         ('[agent]\nuser = "alice"', "agent.user"),
         ('[[verifier.collect]]\ncommand = "x"', "verifier.collect"),
         ("[verifier.environment]\ncpus = 2", "verifier.environment"),
@@ -214,3 +220,17 @@ def test_a_dockerfile_that_is_a_link_is_refused(folder: Path) -> None:
     dockerfile.symlink_to("../../Dockerfile")
     with pytest.raises(InputError, match="no Dockerfile that is a regular file"):
         build_workspace(dockerfile.parent, lambda line: None, Daemon())
+
+
+def test_a_health_check_has_the_defaults_of_harbor(folder: Path) -> None:
+    with (folder / NAME / "task.toml").open("a") as config:
+        config.write('[environment.healthcheck]\ncommand = "test -e x"\ninterval_sec = 1\n')
+    (case,) = load_suite(f"harbor:{folder}").cases
+    assert case.gold.criteria[0]["healthcheck"] == {
+        "command": "test -e x",
+        "retries": 3,
+        "interval_s": 1.0,
+        "timeout_s": 30.0,
+        "start_period_s": 0.0,
+        "start_interval_s": 5.0,
+    }

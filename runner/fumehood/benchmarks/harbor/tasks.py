@@ -32,6 +32,8 @@ AGENT_TIMEOUT_S = 900.0
 """Of a task that states none."""
 SOLUTION_BYTES_MAX = 700_000
 """Of one file of a solution, which is one argument of a call."""
+_TIMES = {"interval": 5.0, "timeout": 30.0, "start_period": 0.0, "start_interval": 5.0}
+"""Times of a health check → default, seconds."""
 OFFLINE, SHARED = "offline:", "shared:"
 MODES = (OFFLINE, SHARED)
 """Beginnings of the argument: play tasks without the network that they may use, and run tests only
@@ -133,6 +135,8 @@ def _case(folder: Path, modes: frozenset[str]) -> Case:
         "verifier_lines": _verifier_lines(folder) if not has_own_image else [],
         "verifier_env": {**_variables(config, "verifier")},
     }
+    if healthcheck := _healthcheck(environment.get("healthcheck")):
+        criterion["healthcheck"] = healthcheck
     if SHARED in modes:
         collect: list[Json] = [str(hook["command"]) for hook in verifier.get("collect", [])]
         criterion |= {"verification": SHARED_TESTS, "collect": collect}
@@ -206,7 +210,7 @@ def _problems(config: Mapping[str, Any], folder: Path, modes: frozenset[str]) ->
         ],
     }
     yield from (reason for reason, is_there in refused.items() if is_there)
-    for name in ("gpus", "tpu", "mcp_servers", "skills_dir", "healthcheck"):
+    for name in ("gpus", "tpu", "mcp_servers", "skills_dir"):
         if environment.get(name):
             yield f"environment.{name}"
     if OFFLINE not in modes:
@@ -232,6 +236,21 @@ def _live(verifier: Mapping[str, Any], folder: Path, modes: frozenset[str]) -> d
             _is_separate(verifier) and (folder / "tests" / "Dockerfile").is_file()
         ),
     }
+
+
+def _healthcheck(check: Any) -> JsonObject:
+    """Return the settings of a health check with Harbor's defaults; empty if there is none."""
+    if not check:
+        return {}
+    if not isinstance(check, dict) or not isinstance(check.get("command"), str):
+        raise Unsupported("environment.healthcheck without a command")
+    if unknown := sorted(set(check) - {"command", "retries"} - {f"{name}_sec" for name in _TIMES}):
+        raise Unsupported(f"environment.healthcheck.{unknown[0]}")
+    try:
+        times = {f"{name}_s": float(check.get(f"{name}_sec", s)) for name, s in _TIMES.items()}
+        return {"command": check["command"], "retries": int(check.get("retries", 3)), **times}
+    except (TypeError, ValueError):
+        raise Unsupported("environment.healthcheck with a value that is no number") from None
 
 
 def _networks(config: Mapping[str, Any]) -> Iterator[str]:

@@ -7,7 +7,7 @@ import secrets
 import shlex
 import shutil
 import socket
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import PurePosixPath
@@ -17,6 +17,7 @@ from typing import TypeVar
 
 from fumehood.core.episode_spec import DataMode, DataSource, EpisodeSpec
 from fumehood.core.errors import InfraError, InputError
+from fumehood.core.json_values import Json
 from fumehood.core.outcome import Infra, InfraKind
 from fumehood.engines.engine import (
     BOX_SOCKET_DIR,
@@ -36,6 +37,7 @@ from fumehood.orchestrator.workspaces.artifacts import (
     is_below,
     tar_of,
 )
+from fumehood.orchestrator.workspaces.healthcheck import health_problem
 from fumehood.orchestrator.workspaces.plans import WORLD, WorkspacePlan
 from fumehood.orchestrator.workspaces.tests_inside import live, verified_inside
 from fumehood.orchestrator.workspaces.verification import (
@@ -174,10 +176,27 @@ class EpisodeWorkspace:
         return spec if self._plan.agent is None else without_tools(spec)
 
     def start(self) -> None:
-        """Start B in another thread; the first call of the agent waits for it. An agent inside the
-        workspace starts it itself."""
-        if self._plan.agent is None:
-            self._thread.start()
+        """Start B in another thread; the first call of the agent waits for it. Return when B passed
+        the health check of the task. An agent inside the workspace starts it itself.
+
+        Raises:
+            InfraError: the check failed; :attr:`infra` states why.
+        """
+        if self._plan.agent is not None:
+            return
+        self._thread.start()
+        if self._plan.healthcheck:
+            self._wait_until_healthy(self._plan.healthcheck)
+
+    def _wait_until_healthy(self, check: Mapping[str, Json]) -> None:
+        self._started.wait()
+        if self._box is not None:
+            problem = health_problem(live(self._box), check, self._is_abandoned)
+            if not problem:
+                return
+            reason = f"the health check of the task failed, report it to its author: {problem}"
+            self.infra = self.infra or Infra(InfraKind.TASK, reason)
+        raise InfraError("the workspace is not ready")
 
     def start_agent(self, spec: BoxSpec) -> Box:
         """Start the box of an agent that runs inside the workspace.

@@ -63,6 +63,12 @@ class WorkspacePlan:
         return tuple(tuple(map(str, command)) for command in commands if isinstance(command, list))
 
     @property
+    def healthcheck(self) -> Mapping[str, Json]:
+        """The check that must succeed before the agent starts; empty if there is none."""
+        check = self.settings.get("healthcheck")
+        return check if isinstance(check, dict) else {}
+
+    @property
     def program(self) -> str:
         """Python source that evaluates an answer and writes the reward; empty for tests of files
         of the workspace."""
@@ -211,6 +217,11 @@ class Workspaces:
                 f"the engine {engine.name} runs no tests inside a workspace, as "
                 f"{'the suite' if is_shared else '--shared-score'} demands: use --engine docker"
             )
+        if settings.get("healthcheck") and not isinstance(engine, LiveWorkspaceEngine):
+            raise InputError(
+                f"the engine {engine.name} runs no health check of a workspace, as the task "
+                f"{case.task.task_id} demands: use --engine docker"
+            )
         # Tests inside the workspace find their packages there.
         workspace = engine.prepare_workspace(
             folder / "environment", [*own, *installed] if is_live else own
@@ -287,7 +298,11 @@ def why_not_inside(case: Case) -> str:
     settings = _settings(case)
     if settings.get("verification") == SHARED_TESTS:
         return "its tests run inside the workspace, which ends with the agent"
-    return "its workspace is set up by commands" if settings.get("setup") else ""
+    reasons = {
+        "setup": "its workspace is set up by commands",
+        "healthcheck": "it has a health check",
+    }
+    return next((reason for name, reason in reasons.items() if settings.get(name)), "")
 
 
 def check_shared_score(cases: Iterable[Case]) -> None:

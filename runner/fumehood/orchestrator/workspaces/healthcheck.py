@@ -1,0 +1,76 @@
+"""Waits until a workspace is ready for the agent, as its task demands.
+
+Source: Harbor 0.25, models/task/config.py and environments/base.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from time import monotonic
+
+from fumehood.core.errors import InfraError
+from fumehood.core.json_values import Json
+from fumehood.engines.engine import LiveWorkspaceBox
+
+_POLL_MS = 50
+"""Interval at which the end of a command is looked for."""
+_STOP_S = 5
+"""Time after which a command that outlives its timeout is killed, and given up."""
+
+
+def health_problem(
+    box: LiveWorkspaceBox, check: Mapping[str, Json], is_abandoned: Callable[[], bool]
+) -> str:
+    """Run the check of a task until it succeeds; return the problem, empty if it succeeded.
+
+    Args:
+        box: the workspace.
+        check: ``command``, ``retries``, and in seconds ``timeout_s``, ``interval_s``,
+            ``start_period_s`` (time in which failures do not count) and ``start_interval_s``.
+        is_abandoned: whether the run was abandoned.
+
+    Raises:
+        InfraError: the engine does not answer, or the run was abandoned.
+    """
+    command, failures = str(check["command"]), 0
+    start_end_s = monotonic() + _number(check, "start_period_s")
+    while True:
+        is_starting = monotonic() < start_end_s
+        status = _status(box, command, int(_number(check, "timeout_s")), is_abandoned)
+        if status == 0:
+            return ""
+        failures += not is_starting
+        if failures >= _number(check, "retries"):
+            return f"{command!r} failed {failures} times, the last time with status {status}"
+        pause_s = _number(check, "start_interval_s" if is_starting else "interval_s")
+        if _ends(box, pause_s, is_abandoned):
+            return f"the workspace ended before {command!r} succeeded"
+
+
+def _status(
+    box: LiveWorkspaceBox, command: str, timeout_s: int, is_abandoned: Callable[[], bool]
+) -> int | None:
+    """Return the exit status of a command; None if it does not end."""
+    limited = ("timeout", "-k", str(_STOP_S), str(timeout_s), "bash", "-c", command)
+    status = box.execute(limited, {})
+    deadline_s = monotonic() + timeout_s + 2 * _STOP_S
+    while (code := status()) is None and monotonic() < deadline_s:
+        if _ends(box, _POLL_MS / 1000, is_abandoned):
+            break
+    return code
+
+
+def _ends(box: LiveWorkspaceBox, time_s: float, is_abandoned: Callable[[], bool]) -> bool:
+    """Wait; return whether the workspace ended. Raises InfraError if the run is abandoned."""
+    deadline_s = monotonic() + time_s
+    while (left_s := deadline_s - monotonic()) > 0:
+        if is_abandoned():
+            raise InfraError("the run was stopped")
+        if box.wait(max(1, round(min(left_s, 1) * 1000))) is not None:
+            return True
+    return False
+
+
+def _number(check: Mapping[str, Json], name: str) -> float:
+    value = check[name]
+    return float(value) if isinstance(value, int | float) else 0.0
