@@ -38,7 +38,7 @@ LIBRARIES = {
     "fumehood.layers": {"jsonschema_rs"},
     "fumehood.monitors": set(),
     "fumehood.turn_policies": set(),
-    "fumehood.orchestrator": {"pydantic", "structlog", "yaml"},
+    "fumehood.orchestrator": {"pydantic", "ray", "structlog", "yaml"},
     "fumehood.harness_modes": set(),
     "fumehood.records": {"cryptography"},
     "fumehood.report": {"jinja2", "markupsafe", "numpy", "pyarrow", "scipy", "vl_convert"},

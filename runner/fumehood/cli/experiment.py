@@ -22,7 +22,7 @@ from fumehood.cli.findings import findings_of
 from fumehood.cli.output import print_json, print_tables, report_extra, say
 from fumehood.cli.progress import run_with_progress
 from fumehood.cli.reading import mark_of, verification_of
-from fumehood.cli.selection import shard_option
+from fumehood.cli.selection import on_option, on_settings, shard_option, trust_cluster_option
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
 from fumehood.orchestrator.bounds import Bounds, bounds_of
@@ -66,6 +66,8 @@ FACTORS = ("suite", "model", "agent", "data_mode", "faults", "budget", "team", "
     help="Concurrent episodes.  [default: as in the file]",
 )
 @shard_option
+@on_option(default=None, of="the file")
+@trust_cluster_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def experiment(
     file: Path,
@@ -74,6 +76,8 @@ def experiment(
     estimate: int | None,
     concurrency: int | None,
     shard: str | None,
+    on: str | None,
+    i_trust_this_cluster: bool,
     as_json: bool,
 ) -> None:
     """Run all combinations of models, suites and conditions.
@@ -92,7 +96,8 @@ def experiment(
       fumehood experiment runs/models
     """
     plan, folder = _plan_and_folder(file, out, shard)
-    given = {} if concurrency is None else {"concurrency": concurrency}
+    given: dict[str, object] = {} if concurrency is None else {"concurrency": concurrency}
+    given |= on_settings(on, is_trusted=i_trust_this_cluster)
     plan = plan.with_settings(**{**machine_settings(os.environ), **given})
     setups = {cell.name: RunSetup.create(cell.config) for cell in plan.cells}
     if dry_run or estimate is not None:

@@ -22,7 +22,14 @@ from fumehood.cli.experiment import experiment
 from fumehood.cli.output import PATH, print_text, say
 from fumehood.cli.progress import RunProgress
 from fumehood.cli.run_summary import finish
-from fumehood.cli.selection import shard_option, task_options, with_selection
+from fumehood.cli.selection import (
+    on_option,
+    on_settings,
+    shard_option,
+    task_options,
+    trust_cluster_option,
+    with_selection,
+)
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.config import RunConfig, read_yaml, run_config
 from fumehood.orchestrator.experiment import is_experiment
@@ -145,6 +152,8 @@ def _setting(name: str) -> str:
 )
 @click.option("--i-trust-this-agent", is_flag=True, help=_setting("i_trust_this_agent"))
 @shard_option
+@on_option(default=_DEFAULTS["on"])
+@trust_cluster_option
 @click.option("--otlp", metavar="URL", help="Send each finished episode to this collector.")
 @click.option("--out", type=PATH, default=None, help="Run folder.  [default: runs/TIME]")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -166,6 +175,7 @@ def run(
       fumehood run sample -a ./my-agent-in-any-language
       fumehood run sample -a policy_aware --monitor rules.yaml
       fumehood run sample -a policy_aware --shard 1/2 --out runs/shards/1
+      fumehood run sample -a policy_aware --on ray://head.example:10001 -j 8
 
     Exit status 2 also if an agent crashed, timed out, printed too much or sent invalid messages.
     One line reports each; the episodes are in the run folder.
@@ -210,6 +220,8 @@ def run(
 )
 @click.option("--runtime", help=_setting("runtime"))
 @click.option("--i-trust-this-agent", is_flag=True, help=_setting("i_trust_this_agent"))
+@on_option(default=None, of="the run")
+@trust_cluster_option
 @click.option("--otlp", metavar="URL", help="Send each finished episode to this collector.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
@@ -220,6 +232,8 @@ def resume(
     engine: str | None,
     runtime: str | None,
     i_trust_this_agent: bool,
+    on: str | None,
+    i_trust_this_cluster: bool,
     otlp: str | None,
     as_json: bool,
 ) -> int | None:
@@ -241,12 +255,20 @@ def resume(
         changes |= {"engine": engine, "runtime": runtime, "i_trust_this_agent": i_trust_this_agent}
     elif runtime or i_trust_this_agent:
         raise InputError("--runtime and --i-trust-this-agent need --engine")
+    changes |= on_settings(on, is_trusted=i_trust_this_cluster)
     if is_experiment(run_dir):
         if engine is not None:
             raise InputError(f"--engine has no effect on an experiment: resume runs of {run_dir}")
         if otlp is not None:
             raise InputError(f"--otlp has no effect on an experiment: resume runs of {run_dir}")
-        ctx.invoke(experiment, file=run_dir, concurrency=concurrency, as_json=as_json)
+        ctx.invoke(
+            experiment,
+            file=run_dir,
+            concurrency=concurrency,
+            on=on,
+            i_trust_this_cluster=i_trust_this_cluster,
+            as_json=as_json,
+        )
         return None
     with (
         RunProgress(Console(stderr=True), quiet=as_json) as progress,

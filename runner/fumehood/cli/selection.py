@@ -10,7 +10,7 @@ import click
 
 from fumehood.core.errors import InputError
 from fumehood.core.task import Suite
-from fumehood.orchestrator.config import run_config
+from fumehood.orchestrator.config import RunConfig, run_config
 from fumehood.orchestrator.shards import shard_setting
 from fumehood.orchestrator.task_changes import selected
 
@@ -38,6 +38,43 @@ shard_option = click.option(
     help="Play only shard K of N of the episodes; `fumehood merge` merges the shards. auto and "
     "auto/N take K from a job array of Slurm or an indexed Job of Kubernetes.",
 )
+
+trust_cluster_option = click.option(
+    "--i-trust-this-cluster",
+    is_flag=True,
+    help=str(RunConfig.model_fields["i_trust_this_cluster"].description),
+)
+
+
+def on_option(*, default: str | None, of: str = "") -> Callable[[_Command], _Command]:
+    """Return the option ``--on``.
+
+    Args:
+        default: of the option.
+        of: what determines the default if there is none, such as ``the run``.
+    """
+    text = str(RunConfig.model_fields["on"].description)
+    return click.option(
+        "--on",
+        metavar="WHERE",
+        default=default,
+        help=text if default else f"{text}  [default: as in {of}]",
+    )
+
+
+def on_settings(on: str | None, *, is_trusted: bool) -> dict[str, object]:
+    """Return the settings of ``--on`` and ``--i-trust-this-cluster``; none without ``--on``.
+
+    Raises:
+        InputError: a value is invalid, or the second has no effect.
+    """
+    if on is None:
+        if is_trusted:
+            raise InputError("--i-trust-this-cluster needs --on")
+        return {}
+    settings: dict[str, object] = {"on": on, "i_trust_this_cluster": is_trusted}
+    run_config({"suite": "any", "agents": ("any",), **settings})
+    return settings
 
 
 def task_options(command: _Command) -> _Command:

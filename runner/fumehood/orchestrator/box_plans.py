@@ -10,7 +10,7 @@ from pathlib import Path
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import Json
 from fumehood.core.task import SCRIPT, Case, Task
-from fumehood.engines.engine import AgentSource, Engine, Image, Isolation, Limits, Mount
+from fumehood.engines.engine import AgentSource, BoxStarter, Image, Limits, Mount
 from fumehood.orchestrator.agents import NamedAgent, Participants, is_builtin, is_scaffold
 from fumehood.orchestrator.config import BoxLimits, ModelsConfig
 from fumehood.orchestrator.episode_runner import BoxPlan, InlinePlan
@@ -32,12 +32,14 @@ class BoxPlans:
         self,
         participants: Participants,
         images: Mapping[AgentSource, Image],
-        engine: Engine,
+        engine: BoxStarter,
         limits: BoxLimits,
         calls_folder: Path,
         labels: dict[str, str],
         models: ModelsConfig | None = None,
         workspace: Callable[[Case], WorkspacePlan | None] = lambda _: None,
+        *,
+        is_inline: bool = False,
     ) -> None:
         """Plan nothing yet.
 
@@ -50,13 +52,15 @@ class BoxPlans:
             labels: set on every box.
             models: with the parameters of the models that scaffolds call.
             workspace: returns the plan of a task's workspace; None for a task without one.
+            is_inline: whether agents play inside the services, without boxes.
         """
         self._workspace = workspace
+        self._is_inline = is_inline
         self._models = models
         self._participants = participants
         self._images = images
         self._engine = engine
-        self._limits = _engine_limits(limits)
+        self._limits = engine_limits(limits)
         self._calls_folder = calls_folder
         self._labels = labels
 
@@ -69,7 +73,7 @@ class BoxPlans:
         task = planned.case.task
         tested = self._participants.tested(planned.agent)
         counterparts = self._participants.counterparts(task, tested)
-        if self._engine.isolation is Isolation.INLINE:
+        if self._is_inline:
             agents = {seat.name: counterparts.get(seat.name, tested) for seat in task.seats}
             return InlinePlan(
                 tuple(_inline(agent, planned, seat) for seat, agent in agents.items()),
@@ -191,7 +195,8 @@ def _members(task: Task, seat: str) -> list[str]:
     ]
 
 
-def _engine_limits(limits: BoxLimits) -> Limits:
+def engine_limits(limits: BoxLimits) -> Limits:
+    """Return the limits of a box in the units of engines."""
     return Limits(
         memory_bytes=limits.memory_mb << 20,
         cpus=limits.cpus,

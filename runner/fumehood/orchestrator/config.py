@@ -419,10 +419,16 @@ TextOr = Annotated[
 """A text, or an object with more settings."""
 
 
+HERE = "here"
+"""Plays the episodes on this machine, without a cluster."""
+RAY = "ray://"
+LOCAL = "local:"
+
 DataMode = Literal["offline", "live", "record", "replay"]
 
 MACHINE_SETTINGS = frozenset(
-    {"concurrency", "engine", "forked_starts", "i_trust_this_agent", "runtime", "service_workers"}
+    {"concurrency", "engine", "forked_starts", "i_trust_this_agent", "i_trust_this_cluster"}
+    | {"on", "runtime", "service_workers"}
 )
 """Settings of the execution. They are not part of the plan."""
 
@@ -446,8 +452,17 @@ class RunConfig(_Strict):
     seed: int = Field(
         0, description="Seed of the run; with 0, the first trial has the seed of its task."
     )
-    concurrency: int = Field(2, ge=1, description="Concurrent episodes.")
-    service_workers: int = Field(1, ge=1, le=64, description="Service processes.")
+    on: str = Field(
+        HERE,
+        pattern=r"^(here|local:[1-9][0-9]{0,2}|ray://\S+:[0-9]{1,5})$",
+        description="Where episodes are played: here, the nodes of a Ray cluster "
+        "(ray://HOST:PORT), or N processes of this machine (local:N).",
+    )
+    i_trust_this_cluster: bool = Field(
+        False, description="Allow a Ray cluster without token authentication."
+    )
+    concurrency: int = Field(2, ge=1, description="Concurrent episodes, of each node.")
+    service_workers: int = Field(1, ge=1, le=64, description="Service processes, of each node.")
     engine: str = Field("auto", description="docker, oci, bubblewrap, inline, process, or auto.")
     runtime: str | None = Field(
         None, description="Container runtime of the docker engine, such as runsc."
@@ -556,6 +571,8 @@ class RunConfig(_Strict):
         )
         if self.shard is not None and records:
             raise ValueError("a shard cannot record outside its run folder: record on one machine")
+        if self.i_trust_this_cluster and not self.on.startswith(RAY):
+            raise ValueError(f"i_trust_this_cluster has no effect on {self.on}: remove it")
         return self
 
     @property

@@ -114,6 +114,8 @@ OnExchange = Callable[[ModelExchange], None]
 
 EpisodePlan = BoxPlan | InlinePlan | SessionPlan
 
+InlineEpisode = tuple[EpisodeSpec, InlinePlan]
+
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
@@ -137,18 +139,42 @@ class Attempt:
     with this success; may raise ``InfraError``."""
 
 
+Play = Callable[[EpisodeSpec, EpisodePlan, Sequence[ModelExchange], OnExchange], Attempt]
+"""Plays one episode, such as :func:`attempt_episode` with a pool. Arguments: the episode, how its
+agents are reached, earlier model responses, and what receives new ones."""
+
+PlayInline = Callable[[Sequence[InlineEpisode]], list[Attempt]]
+"""Plays several short episodes, as :func:`attempt_inline` with a pool."""
+
+
 class EpisodeRunner:
     """Attempts the episodes of a run. Safe to use from several threads."""
 
-    def __init__(self, pool: ServicePool, models: ModelRun | None = None) -> None:
+    def __init__(self, play: Play, play_inline: PlayInline, models: ModelRun | None = None) -> None:
         """Create the runner.
+
+        Args:
+            play: plays one episode; called from several threads.
+            play_inline: plays several short episodes; called from several threads.
+            models: the run's models; None for a run without models.
+        """
+        self._play = play
+        self._play_inline = play_inline
+        self._models = models
+
+    @classmethod
+    def with_services(cls, pool: ServicePool, models: ModelRun | None = None) -> EpisodeRunner:
+        """Return a runner that plays on this machine.
 
         Args:
             pool: lends services.
             models: the run's models; None for a run without models.
         """
-        self._pool = pool
-        self._models = models
+        return cls(
+            lambda spec, plan, recorded, add: attempt_episode(spec, plan, pool, recorded, add),
+            lambda episodes: attempt_inline(episodes, pool),
+            models,
+        )
 
     def attempt(self, spec: EpisodeSpec, plan: EpisodePlan) -> Attempt:
         """Attempt one episode. An infrastructure failure is part of the result.
@@ -157,13 +183,12 @@ class EpisodeRunner:
             InputError: no box can be started from the agent that the user named.
         """
         if self._models is None:
-            return attempt_episode(spec, plan, self._pool)
+            return self._play(spec, plan, (), lambda _: None)
         # The model budgets are part of the trace, which does not depend on the engine.
         spec = self._models.bounded(spec)
         recorded = self._models.recorded(spec)
         recording = self._models.recording(spec)
-        add = partial(self._models.add, recording)
-        attempt = attempt_episode(spec, plan, self._pool, recorded, add)
+        attempt = self._play(spec, plan, recorded, partial(self._models.add, recording))
         return replace(attempt, keep=partial(self._models.keep, recording))
 
     def attempt_all(self, episodes: Sequence[tuple[EpisodeSpec, EpisodePlan]]) -> list[Attempt]:
@@ -175,7 +200,7 @@ class EpisodeRunner:
         inline = [(spec, plan) for spec, plan in episodes if isinstance(plan, InlinePlan)]
         if len(inline) < len(episodes) or len(inline) == 1 or self._models is not None:
             return [self.attempt(spec, plan) for spec, plan in episodes]
-        return attempt_inline(inline, self._pool)
+        return self._play_inline(inline)
 
 
 def attempt_episode(
@@ -222,14 +247,14 @@ def attempt_episode(
             except InfraError:
                 if workspace.infra is None:
                     raise
-                return _failed(workspace.infra, started)
+                return failed_attempt(workspace.infra, started)
             if attempt.infra is None and isinstance(plan, BoxPlan):
                 attempt = replace(attempt, verdict=workspace.verify(_answer(attempt)))
         return replace(attempt, infra=workspace.infra or attempt.infra)
     except SpecError as error:
-        return _failed(Infra(rejection_kind(error.field), str(error)), started)
+        return failed_attempt(Infra(rejection_kind(error.field), str(error)), started)
     except InfraError as error:
-        return _failed(Infra(InfraKind.SERVICE, str(error)), started)
+        return failed_attempt(Infra(InfraKind.SERVICE, str(error)), started)
 
 
 def _answer(attempt: Attempt) -> str | None:
@@ -242,9 +267,7 @@ def _answer(attempt: Attempt) -> str | None:
     return end.answer if isinstance(end, Finished) else None
 
 
-def attempt_inline(
-    episodes: Sequence[tuple[EpisodeSpec, InlinePlan]], pool: ServicePool
-) -> list[Attempt]:
+def attempt_inline(episodes: Sequence[InlineEpisode], pool: ServicePool) -> list[Attempt]:
     """Play several short episodes inside one service, and return their attempts in order.
 
     If one of them fails, each is attempted by itself.
@@ -382,7 +405,13 @@ def wall_ms_of(spec: EpisodeSpec) -> int:
     return sum(seat.budget[BudgetKind.WALL_MS] or 0 for seat in spec.seats)
 
 
-def _failed(infra: Infra, started: float) -> Attempt:
+def failed_attempt(infra: Infra, started: float) -> Attempt:
+    """Return an attempt without a trace.
+
+    Args:
+        infra: what failed.
+        started: the monotonic time at its start, seconds.
+    """
     return Attempt((), None, None, infra, _ms_since(started))
 
 

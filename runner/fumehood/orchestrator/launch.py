@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -18,31 +16,23 @@ from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.outcome import Infra, InfraKind
 from fumehood.core.score import UNGRADED
 from fumehood.engines.code_digest import code_digest
-from fumehood.engines.engine import AgentKind, AgentSource, Engine, EngineOptions, Image, Isolation
-from fumehood.engines.orphans import reap, reap_local
-from fumehood.engines.ownership import owner_is_alive, owner_labels
-from fumehood.engines.records import owned_folder
-from fumehood.engines.registry import INLINE, ChosenEngine, choose_engine
-from fumehood.orchestrator.agents import NamedAgent, code_differences, identity_of, is_scaffold
-from fumehood.orchestrator.box_plans import BoxPlans
+from fumehood.engines.engine import AgentSource, Image
+from fumehood.engines.orphans import reap_local
+from fumehood.engines.ownership import owner_is_alive
+from fumehood.orchestrator.agents import NamedAgent, code_differences, identity_of
 from fumehood.orchestrator.config import MACHINE_SETTINGS, RunConfig
-from fumehood.orchestrator.data_source import create_recording_folder, lacks_search
-from fumehood.orchestrator.episode_runner import EpisodeRunner
+from fumehood.orchestrator.data_source import lacks_search
 from fumehood.orchestrator.judging import RunJudge
 from fumehood.orchestrator.models import ModelRun
-from fumehood.orchestrator.monitors import PERSON, check_models, check_unchanged, monitor_facts
-from fumehood.orchestrator.open_files import allow_open_files
-from fumehood.orchestrator.person import Person
+from fumehood.orchestrator.monitors import check_unchanged, monitor_facts
+from fumehood.orchestrator.places import Place, prepared_place
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.run import Run, RunLimits, missing
-from fumehood.orchestrator.service_pool import HttpOffer, ServicePool, http_offer
 from fumehood.orchestrator.setup import RunSetup, config_of
 from fumehood.orchestrator.stop_signals import StopRequests, deferred_stop_signals
-from fumehood.orchestrator.workspaces.plans import Workspaces, is_inside
-from fumehood.records.caches import last_probe
+from fumehood.orchestrator.workspaces.plans import is_inside
 from fumehood.records.files import make_private_folder
 from fumehood.records.frozen_suite import freeze_suite
-from fumehood.records.redaction import secrets_in
 from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.run_folder import RunFolder, one_writer
 from fumehood.records.run_reader import Accept, RunReader, open_run
@@ -71,16 +61,6 @@ class Progress:
     on_row: Callable[[EpisodeRow], None]
     on_wait: Callable[[str], None]
     """Argument: one line that describes a long step, before the first episode or after a signal."""
-
-
-@dataclass(frozen=True, slots=True)
-class _ReadyEngine:
-    """A chosen engine, the images of all participants, and what their sockets offer."""
-
-    chosen: ChosenEngine
-    images: Mapping[AgentSource, Image]
-    http: HttpOffer | None
-    workspaces: Workspaces
 
 
 def start_run(config: RunConfig, out: Path, progress: Progress) -> RunReader:
@@ -114,13 +94,13 @@ def start_run(config: RunConfig, out: Path, progress: Progress) -> RunReader:
             "by URL, and every search fails",
             remedy="add `search` to --config; a replay needs the `search` of the recorded run",
         )
-    with _prepared_engine(setup, progress) as ready, deferred_stop_signals() as stop:
-        manifest = _manifest(setup, ready)
+    with prepared_place(setup, progress.on_wait) as place, deferred_stop_signals() as stop:
+        manifest = _manifest(setup, place)
         signing = setup.signing()
         # The lock comes first: of two commands with the same --out, the second fails cleanly.
         with one_writer(_create_folder(out)):
             folder = RunFolder.create(out, manifest, setup.suite, signing)
-            _execute(folder, setup, ready, setup.episodes, (), progress, stop)
+            _execute(folder, setup, place, setup.episodes, (), progress, stop)
     return open_run(out, Trust(own=signing.key.public))
 
 
@@ -170,12 +150,12 @@ def _resume(folder: RunFolder, setup: RunSetup, progress: Progress) -> None:
         return
     setup.check()
     check_unchanged(setup.monitors, folder.manifest())
-    with _prepared_engine(setup, progress) as ready, deferred_stop_signals() as stop:
-        _check_code(_agent_facts(setup, ready.images), folder.manifest())
-        isolation = ready.chosen.engine.isolation.value
+    with prepared_place(setup, progress.on_wait) as place, deferred_stop_signals() as stop:
+        _check_code(_agent_facts(setup, place.images), folder.manifest())
+        isolation = place.isolation
         is_same = isolation == folder.manifest().get("isolation")
         folder.other_isolation = "" if is_same else isolation
-        _execute(folder, setup, ready, to_run, done, progress, stop)
+        _execute(folder, setup, place, to_run, done, progress, stop)
 
 
 def run_or_resume(config: RunConfig, path: Path, progress: Progress) -> RunReader:
@@ -268,140 +248,48 @@ def _create_folder(out: Path) -> Path:
     return out
 
 
-@contextmanager
-def _prepared_engine(setup: RunSetup, progress: Progress) -> Iterator[_ReadyEngine]:
-    """Choose the engine, prepare the images of all participants, and close it at the end."""
-    config, agents = setup.config, setup.participants.all()
-    scaffolds = [agent.label for agent in agents if is_scaffold(agent)]
-    if config.engine == INLINE and scaffolds:
-        raise InputError(
-            f"the inline engine does not run agents that call a model, such as {scaffolds[0]!r}: "
-            "use --engine docker or bubblewrap"
-        )
-    seats = max((len(case.task.seats) for case in setup.suite.cases), default=1)
-    allow_open_files(seats * min(config.concurrency, len(setup.episodes)))
-    all_builtin = all(agent.source.kind is AgentKind.BUILTIN for agent in agents)
-    options = EngineOptions(
-        runtime=config.runtime,
-        forked_starts=config.forked_starts,
-        trust=config.i_trust_this_agent,
-        builtin_only=all_builtin and not scaffolds,
-        progress=progress.on_wait,
-    )
-    with ExitStack() as stack:
-        with deferred_stop_signals():  # An engine starts a box as a trial, which is removed.
-            chosen = choose_engine(config.engine, options)
-            engine = chosen.engine
-            stack.callback(_close, engine)
-            reap_local(owner_is_alive)
-            reap(engine, owner_is_alive)
-        is_inline = engine.isolation is Isolation.INLINE
-        check_models(setup.monitors, setup.gateway, is_inline=is_inline)
-        inside = {agent.source for agent in agents if is_inside(agent.source)}
-        images = {
-            agent.source: engine.prepare(agent.source)
-            for agent in agents
-            if agent.source not in inside
-        }
-        http = http_offer(agents, setup.gateway, progress.on_wait)
-        workspaces = Workspaces(
-            engine,
-            setup.suite.cases,
-            progress.on_wait,
-            shared_score=config.shared_score,
-            inside=inside,
-        )
-        yield _ReadyEngine(chosen, images, http, workspaces)
-
-
-def _close(engine: Engine) -> None:
-    with deferred_stop_signals():
-        engine.close()
-
-
 def _execute(
     folder: RunFolder,
     setup: RunSetup,
-    ready: _ReadyEngine,
+    place: Place,
     to_run: Sequence[PlannedEpisode],
     done: Sequence[EpisodeRow],
     progress: Progress,
     stop: StopRequests,
 ) -> None:
-    config, engine = setup.config, ready.chosen.engine
-    progress.on_start(folder.path, ready.chosen.reason, len(to_run), done)
-    secret, has_team = _secrets(setup, ready), config.team is not None
+    config = setup.config
+    progress.on_start(folder.path, place.reason, len(to_run), done)
+    secret, has_team = place.secrets(), config.team is not None
     models = None
     if config.models is not None:
         number = len(to_run) * config.shards
         models = ModelRun(config.models, folder.path, secret, has_team=has_team, episodes=number)
-    labels = owner_labels(str(folder.manifest()["run"]))
-    with ExitStack() as stack:
-        calls_folder = stack.enter_context(owned_folder(labels))
-        calls_folder.chmod(0o755)
-        person = None
-        if any(spec.kind == PERSON for spec in setup.monitors):
-            person = stack.enter_context(closing(Person()))
-        pool = stack.enter_context(
-            ServicePool(
-                config.service_workers,
-                ready.http,
-                labels,
-                worlds=sorted({case.task.world for case in setup.suite.cases}),
-                limits=config.messages.changed(),
-                inline=engine.isolation is Isolation.INLINE,
-                monitors=setup.monitors,
-                person=person,
-            )
-        )
-        create_recording_folder(config, pool.owner_uid)
-        boxes = BoxPlans(
-            setup.participants,
-            ready.images,
-            engine,
-            config.limits,
-            calls_folder,
-            labels,
-            config.models,
-            lambda case: ready.workspaces.plan(case, labels, pool.owner_uid),
-        )
+    with place.playing(str(folder.manifest()["run"]), models) as playing:
         limits = RunLimits(
-            concurrency=config.concurrency,
+            concurrency=place.at_once,
             wall_ms=round(config.wall_time_s * 1000),
-            grouped=GROUPED_MAX if pool.is_inline else 1,
+            grouped=GROUPED_MAX if place.is_inline else 1,
         )
-        runner = EpisodeRunner(pool, models)
-        judge = RunJudge(setup.judge, folder.path, secrets=secret)
         run = Run(
             folder,
-            runner.attempt,
-            boxes.plan,
+            playing.runner.attempt,
+            playing.plan,
             limits,
-            judge,
+            RunJudge(setup.judge, folder.path, secrets=secret),
             stop,
-            pool.abandon,
-            runner.attempt_all,
+            playing.abandon,
+            playing.runner.attempt_all,
             progress.on_wait,
         )
         run.execute(to_run, progress.on_row)
     folder.seal()
 
 
-def _secrets(setup: RunSetup, ready: _ReadyEngine) -> set[str]:
-    """Return keys of providers, and values of variables and settings that are named like keys."""
-    secret = {provider.key for provider in setup.gateway.providers} if setup.gateway else set()
-    environments = [os.environ, *(image.environment for image in ready.images.values())]
-    for values in (*environments, setup.config.model_dump()):
-        secret.update(secrets_in(values))
-    return secret
-
-
 def _suite_digest(setup: RunSetup) -> str:
     return sha256(freeze_suite(setup.suite).encode("ascii")).hexdigest()
 
 
-def _manifest(setup: RunSetup, ready: _ReadyEngine) -> JsonObject:
-    engine = ready.chosen.engine
+def _manifest(setup: RunSetup, place: Place) -> JsonObject:
     return {
         "run": secrets.token_hex(8),
         "suite": setup.suite.name,
@@ -409,15 +297,8 @@ def _manifest(setup: RunSetup, ready: _ReadyEngine) -> JsonObject:
         "tasks": len(setup.suite.cases),
         "config": setup.config.model_dump(mode="json"),
         **({"monitors": monitor_facts(setup.monitors)} if setup.monitors else {}),
-        **ready.workspaces.facts(),
-        "engine": engine.name,
-        "isolation": engine.isolation.value,
-        "isolation_facts": {
-            **asdict(engine.isolation_facts()),
-            "unenforced": list(engine.unenforced),
-        },
-        "containment": last_probe(engine.name, engine.check().detail),
-        **_agent_facts(setup, ready.images),
+        **place.facts(),
+        **_agent_facts(setup, place.images),
         "versions": {"fumehood": __version__, "python": platform.python_version()},
         "host": {
             "system": platform.system(),

@@ -1,0 +1,351 @@
+"""The nodes that play the episodes of a run, as the run sees them.
+
+A node that does not answer is lost: its episodes fail as infrastructure failures, so the run
+attempts them again, and another node takes its place. Answers of a lost node are never read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from threading import Condition, Timer
+from typing import Any
+
+import structlog
+
+from fumehood.core.episode_spec import EpisodeSpec
+from fumehood.core.errors import InfraError, InputError, SpecError
+from fumehood.core.outcome import Infra, InfraKind
+from fumehood.core.trace import ModelExchange
+from fumehood.engines.code_digest import code_digest
+from fumehood.engines.engine import Box, BoxSpec
+from fumehood.orchestrator.episode_runner import (
+    Attempt,
+    EpisodePlan,
+    InlineEpisode,
+    OnExchange,
+    failed_attempt,
+)
+from fumehood.orchestrator.machine import Needs
+from fumehood.orchestrator.node import INPUT
+from fumehood.orchestrator.node_messages import (
+    Object,
+    Reply,
+    reply_from_json,
+    request_to_bytes,
+    source_name,
+    to_bytes,
+)
+from fumehood.orchestrator.ray_cluster import RayCluster
+from fumehood.orchestrator.trace_receiver import rejection_kind
+from fumehood.version import __version__
+
+START_TIMEOUT_S = 600.0
+"""From the request for a node until it is ready; it may build images."""
+LOST_TIMEOUT_S = 120.0
+"""How long a run without any node waits for one, seconds."""
+RESTART_S = 1.0
+"""Time until a lost node is replaced, seconds."""
+REPLACEMENTS_MAX = 20
+"""Nodes of a slot that may fail in a row while they start."""
+STOP_TIMEOUT_S = 30.0
+"""How long the nodes may take to remove their boxes at the end of a run, seconds."""
+LOOK_S = 0.2
+
+_SENT = "engine forked_starts i_trust_this_agent runtime service_workers limits messages models"
+"""Settings of a run that a node gets."""
+
+_log = structlog.get_logger("fumehood.nodes")
+
+
+@dataclass(slots=True, eq=False)
+class _Slot:
+    node: Any = None
+    is_ready: bool = False
+    is_given_up: bool = False
+    playing: int = 0
+    failures: int = 0
+
+
+class NodeStarter:
+    """The engine of plans that another machine carries out."""
+
+    def start(self, spec: BoxSpec) -> Box:
+        """Fail, because only nodes start boxes."""
+        raise InfraError(f"{spec.image.reference} is started by nodes only")
+
+
+def node_settings(needs: Needs, models: Collection[str], judge: str | None, nodes: int) -> bytes:
+    """Return what a node must know of a run: neither keys nor gold.
+
+    Args:
+        needs: of the run.
+        models: names of models that the run names.
+        judge: model that judges on this machine.
+        nodes: number of nodes, which share the limits of providers equally.
+    """
+    config = needs.config.model_dump(mode="json", include=set(_SENT.split()))
+    return to_bytes(
+        {
+            "version": __version__,
+            "folder": os.getcwd(),
+            "config": config,
+            "agents": {
+                source_name(agent.source): [code_digest(agent.source), agent.speaks_acp]
+                for agent in needs.agents
+            },
+            "boxes": needs.boxes,
+            "worlds": list(needs.worlds),
+            "monitors": [spec.to_json() for spec in needs.monitors],
+            "models": sorted(models),
+            "judge": judge,
+            "shares": needs.config.shards * nodes,
+        }
+    )
+
+
+class Nodes:
+    """The nodes of a run. Safe to use from several threads."""
+
+    def __init__(self, cluster: RayCluster, settings: bytes, at_once: int) -> None:
+        """Create it; :meth:`start` starts the nodes.
+
+        Args:
+            cluster: runs them.
+            settings: of :func:`node_settings`.
+            at_once: episodes, or groups of short ones, that each node plays at once.
+        """
+        self._cluster = cluster
+        self._settings = settings
+        self._at_once = at_once
+        self._slots = [_Slot() for _ in range(cluster.size)]
+        self._changed = Condition()
+        self._facts: list[Object] = []
+        self._error: InputError | None = None
+        self._is_abandoned = self._is_closed = False
+
+    @property
+    def facts(self) -> Sequence[Object]:
+        """What the nodes stated at their start."""
+        return self._facts
+
+    @property
+    def at_once(self) -> int:
+        """Episodes, or groups of short ones, that all nodes play at once."""
+        return self._at_once * len(self._slots)
+
+    def start(self, progress: Callable[[str], None]) -> None:
+        """Start the nodes and wait until they are ready.
+
+        Args:
+            progress: called with one line if that takes long.
+
+        Raises:
+            InputError: a node cannot play the run.
+            InfraError: no node starts.
+        """
+        for slot in self._slots:
+            self._begin(slot)
+        deadline = time.monotonic() + START_TIMEOUT_S
+        progress(f"waiting for {len(self._slots)} nodes")
+        with self._changed:
+            while not all(slot.is_ready or slot.is_given_up for slot in self._slots):
+                if self._error is not None or time.monotonic() > deadline:
+                    break
+                self._changed.wait(LOOK_S)
+            if self._error is not None:
+                raise self._error
+            if not any(slot.is_ready for slot in self._slots):
+                raise InfraError("no node of the cluster became ready")
+
+    def play(
+        self,
+        spec: EpisodeSpec,
+        plan: EpisodePlan,
+        recorded: Sequence[ModelExchange],
+        on_exchange: OnExchange,
+    ) -> Attempt:
+        """Play one episode on a node; an infrastructure failure is part of the result.
+
+        Raises:
+            InputError: no box can be started from the agent that the user named.
+            InfraError: no node is left.
+        """
+        started = time.monotonic()
+        try:
+            request = request_to_bytes([(spec, plan)], recorded)
+        except SpecError as error:
+            return failed_attempt(Infra(rejection_kind(error.field), str(error)), started)
+        reply = self._ask(request, 1, started)
+        for exchange in reply.exchanges:
+            on_exchange(exchange)
+        return reply.attempts[0]
+
+    def play_inline(self, episodes: Sequence[InlineEpisode]) -> list[Attempt]:
+        """Play several short episodes on one node.
+
+        Raises:
+            InfraError: no node is left.
+        """
+        started = time.monotonic()
+        try:
+            request = request_to_bytes(episodes)
+        except SpecError:
+            return [self.play(spec, plan, (), lambda _: None) for spec, plan in episodes]
+        return self._ask(request, len(episodes), started).attempts
+
+    def abandon(self) -> None:
+        """Fail every running episode at once, and play no further ones."""
+        with self._changed:
+            self._is_abandoned = True
+            nodes = [slot.node for slot in self._slots if slot.is_ready]
+            self._changed.notify_all()
+        for node in nodes:
+            with suppress(InfraError):
+                self._cluster.call(node, "abandon")
+
+    def close(self) -> None:
+        """End the nodes, which remove their boxes."""
+        with self._changed:
+            self._is_closed = True
+            slots = [slot for slot in self._slots if slot.node is not None]
+        with suppress(InfraError):
+            ending = [self._cluster.call(slot.node, "close") for slot in slots if slot.is_ready]
+            deadline = time.monotonic() + STOP_TIMEOUT_S
+            for future in ending:
+                with suppress(Exception):
+                    future.result(max(0.0, deadline - time.monotonic()))
+        for slot in slots:
+            self._cluster.kill(slot.node)
+
+    def _ask(self, request: bytes, episodes: int, started: float) -> Reply:
+        try:
+            with self._lease() as slot:
+                node = slot.node
+                future = self._cluster.call(node, "play", request)
+                try:
+                    answer = future.result()
+                except Exception as error:
+                    self._lose(slot, node, error)
+                    raise _Lost from None
+        except _Lost:
+            infra = Infra(InfraKind.ENGINE, "the node that played the episode was lost")
+            return Reply([failed_attempt(infra, started) for _ in range(episodes)], [])
+        value = json.loads(answer)
+        if "error" in value:
+            kind, text = value["error"]
+            if kind == INPUT:
+                raise InputError(text)
+            infra = Infra(InfraKind.ENGINE, text)
+            return Reply([failed_attempt(infra, started) for _ in range(episodes)], [])
+        reply = reply_from_json(value)
+        if len(reply.attempts) != episodes:
+            raise InfraError(f"a node returned {len(reply.attempts)} of {episodes} episodes")
+        return reply
+
+    @contextmanager
+    def _lease(self) -> Iterator[_Slot]:
+        deadline = None
+        with self._changed:
+            while True:
+                if self._is_abandoned:
+                    raise InfraError("the run was stopped")
+                ready = [slot for slot in self._slots if slot.is_ready]
+                free = [slot for slot in ready if slot.playing < self._at_once]
+                if free:
+                    break
+                now = time.monotonic()
+                deadline = None if ready else deadline or now + LOST_TIMEOUT_S
+                if all(slot.is_given_up for slot in self._slots) or (deadline and now > deadline):
+                    raise InfraError("all nodes were lost; continue with fumehood resume")
+                self._changed.wait(1.0)
+            slot = min(free, key=lambda slot: slot.playing)
+            slot.playing += 1
+        node = slot.node
+        try:
+            yield slot
+        finally:
+            with self._changed:
+                if slot.node is node:
+                    slot.playing -= 1
+                self._changed.notify()
+
+    def _begin(self, slot: _Slot) -> None:
+        """Start a node; :meth:`_started` receives the result."""
+        with self._changed:
+            if self._is_closed:
+                return
+        try:
+            # Two more, so that abandoning and closing do not wait for episodes.
+            node = self._cluster.new_node(self._at_once + 2)
+            started = self._cluster.call(node, "start", self._settings)
+        except InfraError as error:
+            _log.warning("no node", error=str(error))
+            with self._changed:
+                slot.is_given_up = True
+                self._changed.notify_all()
+            return
+        with self._changed:
+            slot.node, slot.playing = node, 0
+            is_closed = self._is_closed
+        if is_closed:
+            self._cluster.kill(node)
+            return
+        started.add_done_callback(partial(self._started, slot, node))
+
+    def _started(self, slot: _Slot, node: Any, started: Future[bytes]) -> None:
+        try:
+            value = json.loads(started.result())
+        except Exception as error:
+            self._lose(slot, node, error)
+            return
+        with self._changed:
+            problem = self._problem_of(value)
+            if not problem:
+                self._facts.append(value)
+                slot.is_ready, slot.failures = True, 0
+            else:
+                slot.is_given_up = True
+                self._error = self._error or InputError(problem)
+                _log.warning("node cannot be used", reason=problem)
+            self._changed.notify_all()
+
+    def _problem_of(self, value: Object) -> str:
+        """Return why a node cannot play this run; empty if it can."""
+        if "error" in value:
+            return f"a node of the cluster: {value['error'][1]}"
+        for first in self._facts[:1]:
+            for name in ("engine", "isolation"):
+                if first["facts"][name] != value["facts"][name]:
+                    return (
+                        f"the nodes differ: {name} is {first['facts'][name]} and "
+                        f"{value['facts'][name]}; name one --engine that all have"
+                    )
+        return ""
+
+    def _lose(self, slot: _Slot, node: Any, error: Exception) -> None:
+        """Replace a node that is lost."""
+        with self._changed:
+            if slot.node is not node or self._is_closed:
+                return
+            slot.node, slot.is_ready = None, False
+            slot.failures += 1
+            slot.is_given_up = slot.failures > REPLACEMENTS_MAX
+            self._changed.notify_all()
+        _log.warning("node lost", reason=str(error).strip().partition("\n")[0])
+        # A node that is only unreachable must not play on.
+        self._cluster.kill(node)
+        if not slot.is_given_up:
+            timer = Timer(RESTART_S, self._begin, (slot,))
+            timer.daemon = True
+            timer.start()
+
+
+class _Lost(Exception):
+    """The node that played an episode is lost."""

@@ -1,0 +1,201 @@
+"""A node plays what it is sent, answers every error in JSON, and is sent neither gold nor keys."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fumehood.core.errors import InputError
+from fumehood.core.ledger import BudgetKind
+from fumehood.core.outcome import Infra, InfraKind
+from fumehood.core.trace import ModelExchange, verify_chain
+from fumehood.engines.engine import (
+    AgentKind,
+    AgentSource,
+    BoxOutput,
+    Exit,
+    ExitReason,
+    Image,
+    Limits,
+    Mount,
+)
+from fumehood.orchestrator.config import run_config
+from fumehood.orchestrator.episode_runner import Attempt, BoxPlan, InlinePlan
+from fumehood.orchestrator.machine import Needs
+from fumehood.orchestrator.node import Node
+from fumehood.orchestrator.node_messages import (
+    Reply,
+    reply_from_json,
+    reply_to_bytes,
+    request_from_bytes,
+    request_to_bytes,
+    source_name,
+)
+from fumehood.orchestrator.nodes import NodeStarter, node_settings
+from fumehood.orchestrator.places import prepared_place
+from fumehood.orchestrator.setup import RunSetup
+from fumehood.wire.ports import InlineAgent
+from tests.architecture.project import ROOT
+
+TASKS = ROOT / "runner" / "fumehood" / "benchmarks" / "sample" / "tasks.jsonl"
+EXCHANGE = ModelExchange(
+    seat="agent",
+    key="a" * 64,
+    occurrence=1,
+    request=b"{}",
+    status=200,
+    content_type="application/json",
+    response=b"\xff",
+)
+
+
+def setup_of(**changes: Any) -> RunSetup:
+    settings = {"suite": str(TASKS), "agents": ["policy_aware"], "engine": "inline", **changes}
+    return RunSetup.create(run_config(settings))
+
+
+def settings_of(setup: RunSetup) -> bytes:
+    needs = Needs(
+        config=setup.config,
+        agents=setup.participants.all(),
+        boxes=1,
+        worlds=["crud"],
+        monitors=(),
+        gateway=None,
+    )
+    return node_settings(needs, (), None, nodes=2)
+
+
+@pytest.fixture
+def node() -> Iterator[Node]:
+    made = Node()
+    yield made
+    made.close()
+
+
+def request_of(setup: RunSetup, number: int) -> bytes:
+    plan = InlinePlan((InlineAgent("agent", "policy_aware"),))
+    specs = [planned.to_spec(60_000) for planned in setup.episodes[:number]]
+    return request_to_bytes([(spec, plan) for spec in specs])
+
+
+def test_a_node_plays_episodes_and_returns_their_traces(node: Node) -> None:
+    setup = setup_of()
+    started = json.loads(node.start(settings_of(setup)))
+    assert started["facts"]["engine"] == "inline"
+    assert started["images"] == {"builtin:policy_aware": ["", ""]}
+    for number in (1, 3):
+        reply = reply_from_json(json.loads(node.play(request_of(setup, number))))
+        assert [attempt.infra for attempt in reply.attempts] == [None] * number
+        assert all(verify_chain(attempt.records) for attempt in reply.attempts)
+
+
+def test_a_node_is_sent_no_gold_and_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_KEY", "sk-secret")
+    provider = {"name": "p", "address": "http://localhost:1", "key_env": "SOME_KEY"}
+    setup = setup_of(models={"providers": [provider]})
+    sent = (settings_of(setup) + request_of(setup, len(setup.episodes))).decode()
+    assert "SOME_KEY" in sent
+    assert "sk-secret" not in sent
+    for word in ("gold", "oracle", "criteria"):
+        assert word not in sent
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"version": "0.0.0"}, "install the same version"),
+        ({"folder": "/nowhere"}, "use the same folder on all machines"),
+        ({"agents": {"builtin:policy_aware": ["other", False]}}, "has other code of policy_aware"),
+        ({"config": {"engine": "none"}}, "none"),
+    ],
+)
+def test_a_node_that_cannot_play_a_run_says_why(
+    change: dict[str, Any], problem: str, node: Node
+) -> None:
+    settings = {**json.loads(settings_of(setup_of())), **change}
+    kind, text = json.loads(node.start(json.dumps(settings).encode()))["error"]
+    assert kind == "input"
+    assert problem in text
+
+
+def test_a_malformed_request_is_an_error_and_no_exception(node: Node) -> None:
+    assert json.loads(node.play(b"{}"))["error"] == ["infra", "the node was not started"]
+    assert json.loads(node.start(b"["))["error"][0] == "infra"
+
+
+def test_a_box_arrives_with_its_files_and_counterparts(tmp_path: Path) -> None:
+    calls = tmp_path / "calls.json"
+    calls.write_text("[1]")
+    agent, other = (AgentSource(AgentKind.BUILTIN, name) for name in ("oracle", "script"))
+
+    def box(source: AgentSource, **changes: Any) -> BoxPlan:
+        image = Image(source_name(source), "", ())
+        return BoxPlan(engine=NodeStarter(), image=image, limits=Limits(), **changes)
+
+    plan = box(
+        agent,
+        arguments=("--calls", "/calls"),
+        mounts=(Mount(calls, "/calls"),),
+        counterparts={"user": box(other)},
+    )
+    spec = setup_of().episodes[0].to_spec(60_000)
+    arrived: dict[str, str] = {}
+
+    def new_mount(target: str, text: str) -> Mount:
+        arrived[target] = text
+        return Mount(calls, target)
+
+    def new_box(name: str) -> BoxPlan:
+        return box(agent if name == "builtin:oracle" else other)
+
+    request = request_to_bytes([(spec, plan)], [EXCHANGE])
+    ((received, sent),), recorded = request_from_bytes(request, new_box, new_mount)
+    assert isinstance(sent, BoxPlan)
+    assert arrived == {"/calls": "[1]"}
+    assert (sent.arguments, sent.mounts) == (plan.arguments, plan.mounts)
+    assert sent.counterparts["user"].image.reference == "builtin:script"
+    assert (received, recorded) == (spec, [EXCHANGE])
+    assert received.seats[0].budget[BudgetKind.WALL_MS] == 60_000
+
+
+def test_an_attempt_arrives_as_it_was_sent() -> None:
+    failed = Attempt((), None, None, Infra(InfraKind.SERVICE, "gone"), 5)
+    output = BoxOutput(b"\xff", b"", 9, 0)
+    played = Attempt((), Exit(3, ExitReason.KILLED), output, None, 7)
+    sent = Reply([failed, played], [EXCHANGE])
+    received = reply_from_json(json.loads(reply_to_bytes(sent)))
+    assert received.exchanges == [EXCHANGE]
+    for one, other in zip(received.attempts, sent.attempts, strict=True):
+        assert (one.records, one.exit, one.output) == (other.records, other.exit, other.output)
+        assert (one.infra, one.wall_ms) == (other.infra, other.wall_ms)
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"monitors": ["person"]}, "the monitor `person` needs one machine"),
+        ({"on": "ray://127.0.0.1:1"}, "no Ray cluster answers at ray://127.0.0.1:1"),
+    ],
+)
+def test_a_run_that_nodes_cannot_play_is_refused_before_a_cluster_starts(
+    changes: dict[str, Any], problem: str
+) -> None:
+    setup = setup_of(**{"on": "local:2", "engine": "process", **changes})
+    with pytest.raises(InputError, match=problem), prepared_place(setup, lambda _: None):
+        pass
+
+
+@pytest.mark.parametrize("on", ["there", "local:0", "ray://host", "ray://:1"])
+def test_an_unknown_place_is_refused(on: str) -> None:
+    with pytest.raises(InputError, match="on"):
+        run_config({"suite": "any", "agents": ["any"], "on": on})
+
+
+def test_trust_without_a_cluster_is_refused() -> None:
+    with pytest.raises(InputError, match="i_trust_this_cluster has no effect on local:2"):
+        run_config({"suite": "a", "agents": ["a"], "on": "local:2", "i_trust_this_cluster": True})
