@@ -165,7 +165,9 @@ static void walk(struct entries *entries, int parent, const char *name, char *pa
         struct stat facts;
         size_t size = strlen(found->d_name);
         if (!strcmp(found->d_name, ".") || !strcmp(found->d_name, "..") || length + size + 2 > PATH_BYTES) continue;
-        if (fstatat(folder, found->d_name, &facts, AT_SYMLINK_NOFOLLOW) < 0 || facts.st_dev != device) continue;
+        if (fstatat(folder, found->d_name, &facts, AT_SYMLINK_NOFOLLOW) < 0) continue;
+        /* A file of an overlay can have another device than its folder. */
+        if (S_ISDIR(facts.st_mode) && facts.st_dev != device) continue;
         path[length] = '/';
         memcpy(path + length + 1, found->d_name, size + 1);
         add_entry(entries, path, &facts);

@@ -138,3 +138,9 @@ def test_what_a_killed_unpacking_left_is_removed(
 def test_an_unknown_runtime_is_named() -> None:
     with closing(OciEngine(EngineOptions(runtime="kata"))) as made:
         assert made.check().detail.startswith("the engine oci has no runtime 'kata'")
+
+
+def test_a_workspace_needs_docker_to_build_its_image(engine: OciEngine, tmp_path: Path) -> None:
+    (tmp_path / "Dockerfile").write_text("FROM debian:bookworm\n", "utf-8")
+    with pytest.raises(InputError, match="needs docker to build the images of workspaces"):
+        engine.prepare_workspace(tmp_path)

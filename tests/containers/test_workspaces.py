@@ -7,18 +7,25 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from docker import APIClient
 
+from fumehood.engines.ownership import RUN
+from fumehood.engines.records import FolderRecords
+from fumehood.engines.state_folder import disk_folder
 from tests.architecture.project import ROOT
 from tests.parts.commands import fumehood, fumehood_json
 
 TASKS = ROOT / "examples" / "workspaces"
 NAME = "fix-the-average"
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
+ENGINES = ["docker", pytest.param("oci", marks=pytest.mark.oci)]
+"""Docker builds the images of both."""
 
 FORGE_REWARD = """
 mkdir -p /logs/verifier /logs/artifacts
@@ -173,19 +180,20 @@ def rows(run: Path) -> dict[str, Any]:
     return {row["task"]: row for row in map(json.loads, lines)}
 
 
-def run_tasks(out: Path, suite: str, *agents: str, status: int = 0) -> Any:
+def run_tasks(out: Path, suite: str, *agents: str, status: int = 0, engine: str = "docker") -> Any:
     words = [word for agent in agents for word in ((agent,) if agent[0] == "-" else ("-a", agent))]
     return fumehood_json(
-        *("run", f"harbor:{suite}", "--engine", "docker", "--out", str(out), "--json"),
+        *("run", f"harbor:{suite}", "--engine", engine, "--out", str(out), "--json"),
         *words,
         status=status,
         timeout_s=1200,
     )
 
 
-def test_each_solution_succeeds_and_noop_fails(tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ENGINES)
+def test_each_solution_succeeds_and_noop_fails(engine: str, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    run_tasks(run, str(TASKS), "oracle", "noop")
+    run_tasks(run, str(TASKS), "oracle", "noop", engine=engine)
     episodes = [json.loads(line) for line in (run / "episodes.jsonl").read_text().splitlines()]
     for row in episodes:
         assert row["success"] is (row["agent"] == "oracle"), row
@@ -209,15 +217,31 @@ def test_a_run_is_shown_scored_and_replayed_with_its_first_difference(tmp_path: 
     assert manifest["workspaces"]["images"][NAME]["workspace"].startswith("sha256:")
 
 
-def test_no_forged_reward_counts_and_nothing_is_left(tmp_path: Path, daemon: APIClient) -> None:
+def test_the_same_calls_give_the_same_states_on_every_engine(tmp_path: Path) -> None:
+    # A commit of Git contains its time.
+    names = [path.parent.name for path in sorted(TASKS.glob("*/task.toml"))]
+    suite = f"{TASKS}:{','.join(name for name in names if name != 'restore-the-commit')}"
+    digests = []
+    for engine in ("docker", "oci"):
+        run = tmp_path / engine
+        run_tasks(run, suite, "oracle", engine=engine)
+        digests.append({name: row["trace_digest"] for name, row in rows(run).items()})
+    assert digests[0] == digests[1]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_no_forged_reward_counts_and_nothing_is_left(
+    engine: str, tmp_path: Path, daemon: APIClient
+) -> None:
     run = tmp_path / "run"
-    run_tasks(run, str(forging_tasks(tmp_path / "forged")), "oracle")
+    run_tasks(run, str(forging_tasks(tmp_path / "forged")), "oracle", engine=engine)
     for name, row in rows(run).items():
         assert row["success"] is False, (name, row)
         assert not str(row["outcome"]).startswith("infra"), (name, row)
     assert set(rows(run)) == set(FORGERIES)
-    labels = json.loads((run / "run.json").read_text("utf-8"))["run"]
-    assert not daemon.containers(all=True, filters={"label": f"fumehood.run={labels}"})
+    label = json.loads((run / "run.json").read_text("utf-8"))["run"]
+    assert not daemon.containers(all=True, filters={"label": f"fumehood.run={label}"})
+    assert not FolderRecords().lost(lambda labels: labels.get(RUN) != label)
 
 
 def test_tests_inside_the_workspace_show_what_an_agent_can_forge(
@@ -348,11 +372,46 @@ def test_a_second_signal_ends_a_run_whose_verifier_works(tmp_path: Path, daemon:
     assert not daemon.containers(all=True, filters={"label": f"fumehood.run={label}"})
 
 
-def test_a_workspace_reaches_no_network_and_no_other_box(tmp_path: Path) -> None:
+@pytest.mark.oci
+def test_what_a_workspace_wrote_is_removed_after_the_run_was_killed(tmp_path: Path) -> None:
     shutil.copytree(TASKS / NAME, tmp_path / "set" / NAME)
     script = tmp_path / "set" / NAME / "solution" / "solve.sh"
     script.write_text(
-        "#!/bin/bash\nls /sys/class/net | xargs; ls /fumehood | xargs\n"
+        "#!/bin/bash\nfor i in {1..3000}; do mkdir d; cd d; done; sleep 600\n", "utf-8"
+    )
+    run, suite = tmp_path / "run", f"harbor:{tmp_path / 'set'}"
+    command = [sys.executable, "-m", "fumehood", "run", suite, "-a", "oracle", "--engine", "oci"]
+
+    def left() -> list[Path]:
+        label = json.loads((run / "run.json").read_text("utf-8"))["run"]
+        lost = FolderRecords().lost(lambda labels: labels.get(RUN) != label)
+        return [folder for folder, _ in lost if folder.parent == disk_folder()]
+
+    with subprocess.Popen([*command, "--out", str(run)]) as running:
+        try:
+            eventually(lambda: (run / "run.json").exists() and left() != [], running)
+            (written,) = left()
+            eventually((written / "upper" / "app" / "d" / "d").exists, running)
+        finally:
+            running.kill()
+    assert left() == [written]
+    fumehood("clean")
+    assert left() == []
+    assert not written.exists()
+
+
+def eventually(is_so: Callable[[], bool], running: subprocess.Popen[bytes]) -> None:
+    while not is_so():
+        assert running.poll() is None
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_workspace_reaches_no_network_and_no_other_box(engine: str, tmp_path: Path) -> None:
+    shutil.copytree(TASKS / NAME, tmp_path / "set" / NAME)
+    script = tmp_path / "set" / NAME / "solution" / "solve.sh"
+    script.write_text(
+        "#!/bin/bash\ngrep -o '[a-z0-9]*:' /proc/net/dev; ls /fumehood | xargs\n"
         "ls -d /proc/[0-9]* | wc -l\n"
         "(echo > /dev/tcp/192.0.2.1/80) 2>&1 | grep -o 'Network is unreachable' | sort -u\n"
         "touch /fumehood/x 2>/dev/null || echo read-only\n"
@@ -360,11 +419,11 @@ def test_a_workspace_reaches_no_network_and_no_other_box(tmp_path: Path) -> None
         encoding="utf-8",
     )
     run = tmp_path / "run"
-    run_tasks(run, str(tmp_path / "set"), "oracle")
+    run_tasks(run, str(tmp_path / "set"), "oracle", engine=engine)
     events = fumehood_json("show", str(run), "oracle", "--json")["events"]
     (called,) = (event for event in events if event.get("tool") == "bash")
     lines = called["output"]["output"].splitlines()
-    assert lines[:2] == ["lo", "bin"]
+    assert lines[:2] == ["lo:", "bin"]
     assert int(lines[2]) < 10
     assert lines[3:] == ["Network is unreachable", "read-only", "no mount"]
 

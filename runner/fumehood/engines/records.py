@@ -15,6 +15,7 @@ import secrets
 import shutil
 import signal
 import stat
+import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -193,7 +194,10 @@ class FolderRecords:
 
     def remove(self, folder: Path) -> None:
         """Remove a folder with its content, and its record."""
-        shutil.rmtree(folder, ignore_errors=True)
+        with suppress(RecursionError):  # A workspace can make folders that are too deep.
+            shutil.rmtree(folder, ignore_errors=True)
+        if folder.exists():
+            subprocess.run(["rm", "-rf", "--", str(folder)], check=False, capture_output=True)
         if not folder.exists():
             self._record(folder).unlink(missing_ok=True)
 

@@ -57,8 +57,18 @@ def open_folder() -> Path:
     return _first_usable(_places(), for_boxes=True)
 
 
+def disk_folder() -> Path:
+    """Return the folder for folders of boxes that are too large for memory; only root has one.
+
+    Raises:
+        InfraError: it is not usable.
+    """
+    return _first_usable(iter((_STATE / NAME,)))
+
+
 def known_folders() -> frozenset[Path]:
-    """Return the folders that :func:`open_folder` can return, whether they exist or not."""
+    """Return the folders that :func:`open_folder` and :func:`disk_folder` can return, whether they
+    exist or not."""
     return frozenset(_places())
 
 

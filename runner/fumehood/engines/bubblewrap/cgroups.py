@@ -30,7 +30,8 @@ HELPERS = 3
 SOCKET_MEMORY = "memory.kmem.tcp.limit_in_bytes"
 """File of version 1 with the limit for the memory of sockets, which is not part of the memory."""
 DISK_BYTES_PER_S = 256 << 20
-"""Read from each disk. A box cannot write to a disk, and most of what it reads is in memory."""
+"""Read from each disk. Most of what a box reads is in memory, and only workspaces write to a
+disk."""
 _DISK_READS = "blkio.throttle.read_bps_device"
 _BLOCK = Path("/sys/block")
 _CPU_PERIOD_US = 100_000

@@ -35,9 +35,10 @@ _MASKED_BY_DOCKER = (
 )
 """Docker's default, which the request replaces. Source: moby, oci/defaults.go."""
 _WRITABLE = "rw,noexec,nosuid,nodev,mode=1777"
-_OF_WORKSPACE = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID")
+OF_WORKSPACE = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID")
 """Capabilities with which root in a workspace installs files and changes to other users."""
-_SHARED_MEMORY_BYTES = 64 << 20
+SHARED_MEMORY_BYTES = 64 << 20
+"""Size of /dev/shm in a workspace; Docker's default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +105,12 @@ def _host_config(
         network_mode="none",
         read_only=spec.workspace is None,
         cap_drop=["ALL"],
-        cap_add=list(_OF_WORKSPACE) if spec.workspace else [],
+        cap_add=list(OF_WORKSPACE) if spec.workspace else [],
         security_opt=_security(runtime),
         init=True,
         # A private namespace; that of an agent without /dev/shm, which would be writable.
         ipc_mode="private" if spec.workspace else "none",
-        shm_size=_SHARED_MEMORY_BYTES if spec.workspace else None,
+        shm_size=SHARED_MEMORY_BYTES if spec.workspace else None,
         cgroupns="private",
         cgroup_parent=runtime.group_parent,
         # In a workspace, /tmp belongs to the file system that can be copied out.

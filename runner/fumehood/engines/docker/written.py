@@ -31,15 +31,16 @@ def used_bytes(folder: Path) -> int:
     return _du(folder, "--block-size=1") + INODE_BYTES * _du(folder, "--inodes")
 
 
-def deleted_bytes(pid: int) -> int:
+def deleted_bytes(pid: int, device: int | None = None) -> int:
     """Return the allocated size of the deleted files that are open or mapped in a container.
 
     Args:
         pid: of a process of the container, on the host.
+        device: on which such files are; None for that of the root of the container.
     """
     sizes: dict[int, int] = {}
     with suppress(OSError):
-        device = os.stat(f"/proc/{pid}/root").st_dev
+        device = device or os.stat(f"/proc/{pid}/root").st_dev
         for process in _processes_beside(pid):
             for folder in ("fd", "map_files"):
                 for path in _entries(f"/proc/{process}/{folder}"):

@@ -1,8 +1,8 @@
-"""Gives each box an overlay of an unpacked image, with a bounded upper folder in memory.
+"""Gives each box an overlay of an unpacked image.
 
-The mounts are in the mount namespace of the thread that starts boxes, so no other process sees
-them, and the kernel removes them with the thread. All boxes share the page cache of the image, but
-no inode.
+Its upper folder is small and in memory; that of a workspace is in a folder of a disk. The mounts
+are in the mount namespace of the thread that starts boxes, so no other process sees them, and the
+kernel removes them with the thread. All boxes share the page cache of the image, but no inode.
 """
 
 from __future__ import annotations
@@ -42,16 +42,18 @@ class BoxRoot:
     folder: Path
     mark: str
     """A path inside that leads to the init program and that no other box has."""
+    upper: Path
+    """What differs from the image."""
+
+    @property
+    def work(self) -> Path:
+        """A folder for the kernel."""
+        return self.upper.with_name("work")
 
     @property
     def merged(self) -> Path:
-        """The root file system."""
+        """The root file system, as the thread that made it sees it."""
         return self.folder / "merged"
-
-    @property
-    def upper(self) -> Path:
-        """What differs from the image."""
-        return self.folder / "upper"
 
     @property
     def null(self) -> Path:
@@ -70,13 +72,16 @@ class BoxRoots:
     def __init__(self) -> None:
         self._folder: Path | None = None
 
-    def make(self, image: Path | None, init: bytes, size_bytes: int) -> BoxRoot:
+    def make(
+        self, image: Path | None, init: bytes, size_bytes: int, disk: Path | None = None
+    ) -> BoxRoot:
         """Make the root of a box.
 
         Args:
             image: the unpacked image; None for an empty one.
             init: the program that is the first process of a box.
-            size_bytes: of what the box may change.
+            size_bytes: of what is in memory: the upper folder, unless it is on a disk.
+            disk: an empty folder for the upper folder; None to have it in memory.
 
         Raises:
             OSError: the kernel refuses, for instance because it has no overlays.
@@ -84,12 +89,13 @@ class BoxRoots:
         """
         layers = [self._base(init), *([image] if image else [])]
         # A box can read these names, so they count nothing.
-        root = BoxRoot(layers[0].parent / secrets.token_hex(4), f"/.{secrets.token_hex(8)}")
+        folder = layers[0].parent / secrets.token_hex(4)
+        root = BoxRoot(folder, f"/.{secrets.token_hex(8)}", (disk or folder) / "upper")
         root.folder.mkdir()
         mount("tmpfs", root.folder, "tmpfs", NO_SETUID, f"mode=0700,size={size_bytes}")
         try:
-            for folder in (root.upper, root.folder / "work", root.merged, root.state):
-                folder.mkdir()
+            for made in (root.upper, root.work, root.merged, root.state):
+                made.mkdir()
             root.upper.chmod(0o755)
             (root.upper / root.mark.lstrip("/")).symlink_to(INIT)
             os.mknod(root.null, stat.S_IFCHR | 0o666, os.makedev(*_NULL))
@@ -107,11 +113,15 @@ class BoxRoots:
 
     def _overlay(self, root: BoxRoot, layers: list[Path]) -> None:
         # A box can read the options of its mounts, so they name descriptors and not folders.
-        folders = [*layers, root.upper, root.folder / "work"]
+        folders = [*layers, root.upper, root.work]
         handles = [os.open(folder, os.O_PATH | os.O_CLOEXEC) for folder in folders]
         try:
             *lower, upper, work = (f"/proc/self/fd/{handle}" for handle in handles)
             options = f"lowerdir={':'.join(lower)},upperdir={upper},workdir={work}"
+            # A renamed folder would be a reference to another one, and not contain its files.
+            options += ",redirect_dir=off,metacopy=off"
+            # Otherwise a file has another device than its folder, so `du -x` would not count it.
+            options += ",xino=on"
             mount("overlay", root.merged, "overlay", NO_SETUID, options)
         finally:
             for handle in handles:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from fumehood.engines.docker.container import OF_WORKSPACE, SHARED_MEMORY_BYTES
 from fumehood.engines.engine import TIMERS_MAX, Limits, Mount
 from fumehood.engines.host_names import MASKED
 from fumehood.engines.oci.box_root import BoxRoot
@@ -21,7 +22,9 @@ _HOSTNAME = "localhost"
 _TMP_BYTES_PER_FILE = 4096
 """Sets the number of inodes: empty files use kernel memory too."""
 _TERMINALS_MAX = 64
-_CAPABILITY_SETS = ("bounding", "effective", "inheritable", "permitted", "ambient")
+_HELD = ("bounding", "effective", "permitted")
+_PASSED_ON = ("inheritable", "ambient")
+"""The sets of capabilities. Source: capabilities(7)."""
 _NAMESPACES = ("cgroup", "ipc", "mount", "network", "pid", "uts")
 _MASKED_BY_DOCKER = (
     *("/proc/asound", "/proc/acpi", "/proc/kcore", "/proc/keys", "/proc/latency_stats"),
@@ -45,6 +48,7 @@ def bundle_config(
     limits: Limits,
     group: str,
     shares_null: bool,
+    is_workspace: bool,
 ) -> dict[str, Any]:
     """Return the content of a bundle's ``config.json``.
 
@@ -59,11 +63,15 @@ def bundle_config(
         limits: of the box; those of its control group are set elsewhere.
         group: path of the control group for a runtime that always joins one; empty for none.
         shares_null: whether the runtime would mask files with the null device of the host.
+        is_workspace: whether programs are root and may write everywhere.
     """
+    if is_workspace:
+        user = 0
+    capabilities = [f"CAP_{name}" for name in OF_WORKSPACE] if is_workspace else []
     return {
         "ociVersion": "1.0.2",
         "hostname": _HOSTNAME,
-        "root": {"path": str(root.merged), "readonly": True},
+        "root": {"path": str(root.merged), "readonly": not is_workspace},
         "process": {
             "terminal": False,
             "user": {"uid": user, "gid": user, "additionalGids": []},
@@ -71,14 +79,15 @@ def bundle_config(
             "args": [root.mark, "-p", "SIGKILL", "--", *command],
             "env": [f"{name}={value}" for name, value in environment.items()],
             "cwd": working_dir or "/",
-            "capabilities": {kind: [] for kind in _CAPABILITY_SETS},
+            "capabilities": dict.fromkeys(_HELD, capabilities) | {kind: [] for kind in _PASSED_ON},
             "noNewPrivileges": True,
             "rlimits": _rlimits(limits),
         },
         "mounts": [
             *_system_mounts(),
             *(_masks(root) if shares_null else ()),
-            *_tmpfs(scratch, limits),
+            # In a workspace, /tmp belongs to the file system that can be copied out.
+            *(_shared_memory() if is_workspace else _tmpfs(scratch, limits)),
             *map(_bind, mounts),
         ],
         "linux": {
@@ -130,6 +139,11 @@ def _tmpfs(scratch: Iterable[str], limits: Limits) -> Iterable[dict[str, Any]]:
     size = (f"size={limits.tmp_bytes}", f"nr_inodes={files}")
     for path in ("/tmp", *scratch):
         yield _mount(path, "tmpfs", "nosuid", "nodev", "noexec", "mode=1777", *size)
+
+
+def _shared_memory() -> Iterable[dict[str, Any]]:
+    size = f"size={SHARED_MEMORY_BYTES}"
+    yield _mount("/dev/shm", "tmpfs", "nosuid", "nodev", "noexec", "mode=1777", size)
 
 
 def _bind(shown: Mount) -> dict[str, Any]:

@@ -13,12 +13,10 @@ import platform
 import shutil
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from fumehood.core.errors import InfraError, InputError
 from fumehood.core.user_ids import BOX_UIDS
@@ -51,22 +49,30 @@ from fumehood.engines.engine import (
     OrphanKind,
     OwnerCheck,
     Readiness,
+    Workspace,
+    WorkspaceImage,
     host_kernel,
 )
 from fumehood.engines.oci.archive import ImageArchive
+from fumehood.engines.oci.box import OciBox
 from fumehood.engines.oci.box_root import BoxRoot, BoxRoots
 from fumehood.engines.oci.bundle import ARCHITECTURES, bundle_config
 from fumehood.engines.oci.roots import Root, Roots
 from fumehood.engines.oci.runtimes import RUNTIMES, Runtime
+from fumehood.engines.oci.workspace_files import WorkspaceFiles, prepare, remove_written
 from fumehood.engines.ownership import owner_labels
+from fumehood.engines.records import FolderRecords
 from fumehood.engines.seccomp import docker_profile
 from fumehood.engines.shared_inodes import hold_shared_inodes
+from fumehood.engines.state_folder import disk_folder
 from fumehood.engines.subprocess_box import ChildBox, ChildBoxEngine, Command
 
 _INIT_PROGRAMS = ("docker-init", "tini-static")
 """Names of tini, a static program that forwards signals and exit statuses."""
 _USERS = "/etc/passwd"
 _USERS_BYTES_MAX = 64 * 1024
+_HOME_FIELD = 5
+"""Source: passwd(5)."""
 _UPPER_BYTES = 16 << 20
 """Of the files that a runtime makes in a root, such as targets of mounts."""
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -76,21 +82,6 @@ _KILLED = 137
 _START_TIMEOUT_S = 60.0
 _POLL_MS = 3
 _CHECK_TIMEOUT_MS = 20_000
-
-
-class OciBox(ChildBox):
-    """A box whose child process is an OCI runtime."""
-
-    def __init__(self, pid_file: Path, *arguments: Any, **options: Any) -> None:
-        """Take ownership of a started runtime, which writes ``pid_file``."""
-        super().__init__(*arguments, **options)
-        self._pid_file = pid_file
-
-    def host_pid(self) -> int | None:
-        """Return the process ID of the container's first process."""
-        with suppress(OSError, ValueError):
-            return int(self._pid_file.read_text("ascii"))
-        return super().host_pid()
 
 
 class OciEngine(ChildBoxEngine, Engine):
@@ -178,16 +169,35 @@ class OciEngine(ChildBoxEngine, Engine):
         if source.kind is AgentKind.IMAGE and source.name.startswith("/"):
             return self._of_archive(Path(source.name))
         image = self._docker.prepare(source)
-        root = self._images.get(image.digest) or self._images.unpacked(
-            image.digest, image.reference, lambda folder: self._exported(image, folder)
-        )
+        root = self._unpacked(image)
         return replace(
             image,
             environment=_variables(root) | image.environment,
             scratch=_scratch(root, image.scratch, image.reference),
         )
 
-    def start(self, spec: BoxSpec) -> ChildBox:
+    def prepare_workspace(self, folder: Path, lines: Sequence[str] = ()) -> WorkspaceImage:
+        """Return the image of a folder with a Dockerfile, which docker builds, unpacked.
+
+        Args:
+            folder: with a Dockerfile at its top.
+            lines: to add at the end of the Dockerfile.
+
+        Raises:
+            InputError: the image cannot be built or unpacked, or no docker answers.
+            InfraError: the daemon does not answer any more.
+        """
+        docker = self._docker.check()
+        if not docker.ready:
+            raise InputError(
+                "the engine oci needs docker to build the images of workspaces, but starts nothing "
+                f"with it: {docker.detail}"
+            )
+        workspace = self._docker.prepare_workspace(folder, lines)
+        self._unpacked(workspace.image)
+        return workspace
+
+    def start(self, spec: BoxSpec) -> OciBox:
         """Start one box, when fewer are starting than this machine can start at once.
 
         Raises:
@@ -203,12 +213,13 @@ class OciEngine(ChildBoxEngine, Engine):
             copies = held.files.copies((*spec.image.mounts, *spec.mounts))
             shown = (Mount(spec.socket_dir, BOX_SOCKET_DIR), *copies)
             self._require_command(root, spec.image, command, shown)
-            give_sockets(spec.socket_dir, held.user())
+            if spec.workspace is None:
+                give_sockets(spec.socket_dir, held.user())
             if spec.image.users:
                 users = held.files.write(users_with(spec.image.users, held.user()))
                 shown = (*shown, Mount(users, _USERS))
             with self._starting:
-                return self._start(root.folder, spec.image, command, shown, spec.limits, held)
+                return self._start(root, spec, command, shown, held)
         except (InfraError, InputError):
             held.release()
             raise
@@ -264,8 +275,8 @@ class OciEngine(ChildBoxEngine, Engine):
     def _trial(self) -> tuple[Exit | None, BoxOutput]:
         held = HeldByBox(owner_labels("trial"))
         try:
-            command = ("/.init", "--version")
-            box = self._start(None, Image("", "", ()), command, (), Limits(), held)
+            spec = BoxSpec(image=Image("", "", ()), socket_dir=held.files.folder())
+            box = self._start(None, spec, ("/.init", "--version"), (), held)
         except (InfraError, InputError):
             held.release()
             raise
@@ -276,30 +287,37 @@ class OciEngine(ChildBoxEngine, Engine):
 
     def _start(
         self,
-        image_root: Path | None,
-        image: Image,
+        image: Root | None,
+        spec: BoxSpec,
         command: Sequence[str],
         shown: Sequence[Mount],
-        limits: Limits,
         held: HeldByBox,
-    ) -> ChildBox:
+    ) -> OciBox:
         hold_shared_inodes()
         runtime, user, init = self._runtime, held.user(), self._init_program
         if init is None:
             raise InfraError(self._problem())
-        group = self._group(held, limits, runtime)
-        root = self._root(image_root, init, held)
+        group = self._group(held, spec.limits, runtime)
+        root = self._root(image, init, held, spec.workspace)
+        files, variables = None, _ALWAYS_SET | spec.image.environment
+        if spec.workspace is not None and image is not None:
+            variables = _ALWAYS_SET | {"HOME": _home(image)} | _variables(image)
+            variables |= spec.image.environment
+            files = self._files(root, image, spec, spec.workspace, held)
+            # Nothing removes files while a process makes others.
+            held.on_release(lambda: _require_removed(group))
         config = bundle_config(
             root,
             command,
             user=user,
-            environment=_ALWAYS_SET | image.environment,
-            working_dir=image.working_dir,
+            environment=variables,
+            working_dir=spec.image.working_dir,
             mounts=shown,
-            scratch=image.scratch,
-            limits=limits,
+            scratch=spec.image.scratch,
+            limits=spec.limits,
             group=f"/{PREFIX}{user}" if runtime.makes_groups else "",
             shares_null=runtime.shares_null,
+            is_workspace=spec.workspace is not None,
         )
         bundle = held.files.folder()
         (bundle / "config.json").write_text(json.dumps(config), "utf-8")
@@ -312,8 +330,10 @@ class OciEngine(ChildBoxEngine, Engine):
         held.on_release(lambda: record.unlink(missing_ok=True))
         box = OciBox(
             pid_file,
+            group,
+            files,
             child,
-            limits.output_bytes,
+            spec.limits.output_bytes,
             read_code=lambda code: _exit_status(code, group),
             read_reason=lambda code: _reason(code, group),
             on_close=held.release,
@@ -332,13 +352,34 @@ class OciEngine(ChildBoxEngine, Engine):
         held.on_release(lambda: _require_removed(group))
         return group
 
-    def _root(self, image_root: Path | None, init: bytes, held: HeldByBox) -> BoxRoot:
+    def _root(
+        self, image: Root | None, init: bytes, held: HeldByBox, workspace: Workspace | None
+    ) -> BoxRoot:
+        disk = None if workspace is None else _disk(held)
+        place = None if image is None else image.folder
         try:
-            root = self._starter.call(lambda: self._roots.make(image_root, init, _UPPER_BYTES))
+            root = self._starter.call(lambda: self._roots.make(place, init, _UPPER_BYTES, disk))
         except OSError as error:
-            raise InfraError(f"cannot mount the root of a box: {error.strerror}") from error
+            where = f", with changes in {disk}" if disk else ""
+            raise InfraError(f"cannot mount the root of a box{where}: {error.strerror}") from error
         held.on_release(lambda: self._starter.call(lambda: self._roots.drop(root)))
         return root
+
+    def _files(
+        self, root: BoxRoot, image: Root, spec: BoxSpec, workspace: Workspace, held: HeldByBox
+    ) -> WorkspaceFiles:
+        """Return the files of a workspace, and make those with which it starts."""
+        flags = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+        handle = self._starter.call(lambda: os.open(root.merged, flags))
+        held.on_release(lambda: os.close(handle))
+        seen = Root(Path(f"/proc/self/fd/{handle}"))
+        prepare(seen, spec.image.working_dir, workspace.archive)
+        return WorkspaceFiles(root, seen, image)
+
+    def _unpacked(self, image: Image) -> Root:
+        return self._images.get(image.digest) or self._images.unpacked(
+            image.digest, image.reference, lambda folder: self._exported(image, folder)
+        )
 
     def _exported(self, image: Image, folder: Path) -> ImageArchive:
         if self._options.progress:
@@ -374,6 +415,24 @@ class OciEngine(ChildBoxEngine, Engine):
             except InputError:
                 return False
         return self._docker.digest_of(source) == digest
+
+
+def _disk(held: HeldByBox) -> Path:
+    """Make a folder on a disk for what a workspace writes."""
+    records = FolderRecords(below=disk_folder())
+    folder = records.make(held.labels)
+    held.on_release(lambda: records.remove(folder))
+    held.on_release(lambda: remove_written(folder))
+    return folder
+
+
+def _home(root: Root) -> str:
+    """Return the home folder of root in an image."""
+    for line in root.read(_USERS, _USERS_BYTES_MAX).decode("utf-8", "replace").splitlines():
+        fields = line.split(":")
+        if fields[2:3] == ["0"] and len(fields) > _HOME_FIELD:
+            return fields[_HOME_FIELD] or "/"
+    return "/"
 
 
 def _variables(root: Root) -> dict[str, str]:

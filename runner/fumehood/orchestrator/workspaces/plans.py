@@ -196,7 +196,7 @@ class Workspaces:
             name = f"the engine {engine.name}" if engine else "a run without boxes"
             raise InputError(
                 f"the task {case.task.task_id} needs a workspace, which {name} does not start: "
-                "use --engine docker"
+                "use --engine docker or --engine oci"
             )
         self._helper = self._helper or build_helper(progress)
         if self._helper is None:

@@ -1,0 +1,297 @@
+"""Workspaces, on every engine that starts them."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import secrets
+import tarfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from fumehood.core.errors import InfraError
+from fumehood.engines.docker.daemon import Daemon
+from fumehood.engines.engine import (
+    BoxSpec,
+    EngineOptions,
+    Exit,
+    ExitReason,
+    Image,
+    Isolation,
+    Limits,
+    TooLarge,
+    Workspace,
+    WorkspaceBox,
+    WorkspaceEngine,
+)
+from fumehood.engines.images.agent_shell import NAME, build_agent_shell
+from fumehood.engines.ownership import RUN, owner_labels
+from fumehood.engines.records import FolderRecords
+from fumehood.engines.registry import choose_engine
+from tests.conformance.boxes import PATIENCE_MS
+
+DOCKERFILE = f"""
+FROM {NAME}:latest
+USER 0
+ENV GREETING=hello
+WORKDIR /app
+COPY app /app
+"""
+FILES = ("kept/one", "gone/two", "replaced/three", "replaced/four", "renamed/five", "to_link/six")
+CHANGES = """
+echo changed > kept/one; echo new > kept/new; rm -r gone seven
+rm -r replaced; mkdir replaced; echo other > replaced/three
+mv renamed moved; rm -r to_link; ln -s /etc to_link
+"""
+LIMITS = Limits(memory_bytes=256 << 20, processes=64, file_bytes=1 << 30, tmp_bytes=1 << 30)
+BYTES_MAX = 1 << 20
+Started = tuple[WorkspaceEngine, Image, Isolation]
+PARAMETERS = [
+    pytest.param(("docker", None), id="docker", marks=pytest.mark.docker),
+    pytest.param(("docker", "runsc"), id="docker-runsc", marks=pytest.mark.runsc),
+    pytest.param(("oci", None), id="oci", marks=pytest.mark.oci),
+    pytest.param(("oci", "runc"), id="oci-runc", marks=pytest.mark.runc),
+    pytest.param(("oci", "runsc"), id="oci-runsc", marks=[pytest.mark.oci, pytest.mark.runsc]),
+]
+pytestmark = pytest.mark.image
+
+
+@dataclass
+class Workspaces:
+    """Starts workspaces that run scripts, and closes them at the end."""
+
+    engine: WorkspaceEngine
+    image: Image
+    isolation: Isolation
+    socket_dir: Path
+    labels: dict[str, str]
+    cleaning: ExitStack
+
+    def start(
+        self, script: str, *, archive: bytes = b"", limits: Limits = LIMITS, folder: str = ""
+    ) -> WorkspaceBox:
+        image = replace(self.image, command=("/bin/sh", "-c", script))
+        box = self.engine.start(
+            BoxSpec(
+                image=replace(image, working_dir=folder or image.working_dir),
+                socket_dir=self.socket_dir,
+                limits=limits,
+                labels=self.labels,
+                workspace=Workspace(archive=archive),
+            )
+        )
+        self.cleaning.callback(box.close)
+        return box
+
+    def ended(self, script: str, *, archive: bytes = b"", limits: Limits = LIMITS) -> WorkspaceBox:
+        box = self.start(script, archive=archive, limits=limits)
+        assert box.wait(PATIENCE_MS) is not None
+        return box
+
+    def says(self, script: str, *, archive: bytes = b"") -> str:
+        box = self.ended(script, archive=archive)
+        output = box.close()
+        assert box.wait(0) == Exit(0, ExitReason.EXITED), output.stderr
+        return output.stdout.decode().strip()
+
+
+@pytest.fixture(params=PARAMETERS, scope="module")
+def engine(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Started]:
+    name, runtime = request.param
+    with closing(Daemon()) as daemon:
+        build_agent_shell(lambda line: None, daemon)
+    folder = tmp_path_factory.mktemp("an environment")
+    (folder / "Dockerfile").write_text(DOCKERFILE, "utf-8")
+    for file in (*FILES, "seven"):
+        (folder / "app" / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "app" / file).write_text("first\n", "utf-8")
+    (folder / "app" / "link").symlink_to("/app/kept")
+    with closing(choose_engine(name, EngineOptions(runtime=runtime)).engine) as chosen:
+        assert isinstance(chosen, WorkspaceEngine)
+        yield chosen, chosen.prepare_workspace(folder).image, chosen.isolation
+
+
+@pytest.fixture
+def workspaces(engine: Started, socket_dir: Path) -> Iterator[Workspaces]:
+    with ExitStack() as cleaning:
+        yield Workspaces(*engine, socket_dir, owner_labels(secrets.token_hex(4)), cleaning)
+
+
+def packed(**files: str) -> bytes:
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as archive:
+        for name, text in files.items():
+            entry = tarfile.TarInfo(name.replace("__", "/"))
+            entry.size = len(text)
+            archive.addfile(entry, io.BytesIO(text.encode()))
+    return content.getvalue()
+
+
+def entries(archive: bytes | None) -> dict[str, tarfile.TarInfo]:
+    assert archive is not None
+    with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+        return {os.path.normpath(entry.name): entry for entry in files}
+
+
+def content(archive: bytes | None) -> bytes:
+    assert archive is not None
+    with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+        file = files.extractfile(files.getmembers()[0])
+        assert file is not None
+        return file.read()
+
+
+def eventually(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_MS / 1000
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_programs_are_root_in_the_environment_of_the_image(workspaces: Workspaces) -> None:
+    said = workspaces.says(
+        "id -u; pwd; echo $HOME $GREETING $HOSTNAME\n"
+        "for place in / /usr /etc; do touch $place/new; done; echo /n*"
+    )
+    assert said.splitlines() == ["0", "/app", "/ hello localhost", "/new"]
+
+
+def test_programs_have_the_capabilities_of_a_workspace_and_no_network(
+    workspaces: Workspaces,
+) -> None:
+    names = "NoNewPrivs|CapEff|CapBnd|CapPrm|CapInh|CapAmb|Seccomp"
+    said = workspaces.says(f"grep -E '^({names}):' /proc/self/status; grep -c : /proc/net/dev")
+    *status, devices = said.splitlines()
+    values = dict(re.split(r":\s*", line) for line in status)
+    # CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID and SETUID; see linux/capability.h.
+    assert {int(values[f"Cap{kind}"], 16) for kind in ("Eff", "Prm", "Bnd")} == {0xFB}
+    assert int(values["CapInh"], 16) == 0 == int(values.get("CapAmb", "0"), 16)
+    assert devices == "1"
+    if "NoNewPrivs" in values:  # Not in gVisor.
+        assert (values["NoNewPrivs"], values["Seccomp"]) == ("1", "2")
+
+
+def test_all_files_have_the_device_of_their_folder(workspaces: Workspaces) -> None:
+    if workspaces.isolation is Isolation.SANDBOXED_KERNEL:
+        pytest.skip("stat of Debian 12 does not work in older gVisor")
+    said = workspaces.says("echo > new; echo > seven; stat -c %d / . new seven kept/one | uniq")
+    assert said.isdecimal()
+
+
+def test_a_missing_working_folder_is_made(workspaces: Workspaces) -> None:
+    box = workspaces.start("pwd", folder="/made/here")
+    assert box.wait(PATIENCE_MS) == Exit(0, ExitReason.EXITED)
+    assert box.close().stdout == b"/made/here\n"
+
+
+def test_the_engine_reports_what_was_changed_and_deleted(workspaces: Workspaces) -> None:
+    box = workspaces.ended(CHANGES)
+    changed = {path for path in box.changed() if path.startswith("/app/")}
+    files = {"kept/one", "kept/new", "replaced/three", "moved/five", "to_link"}
+    folders = {"kept", "replaced", "moved"}
+    assert {f"/app/{name}" for name in files} <= changed
+    assert changed <= {f"/app/{name}" for name in files | folders}
+    assert [path for path in box.deleted() if path.startswith("/app/")] == [
+        f"/app/{name}" for name in ("gone", "renamed", "replaced/four", "seven")
+    ]
+
+
+def test_an_unchanged_workspace_has_no_changes(workspaces: Workspaces) -> None:
+    box = workspaces.ended("cat kept/one")
+    assert not [path for path in box.changed() if path.startswith("/app")]
+    assert box.deleted() == ()
+
+
+def test_files_and_folders_are_copied_out_as_they_are(workspaces: Workspaces) -> None:
+    box = workspaces.ended("echo text > kept/new; ln -s /etc/passwd kept/linked; mkfifo kept/pipe")
+    copied = entries(box.copy_out("/app/kept", BYTES_MAX))
+    # gVisor keeps pipes in its own memory.
+    assert set(copied) - {"kept/pipe"} == {
+        f"kept{name}" for name in ("", "/one", "/new", "/linked")
+    }
+    assert copied["kept/linked"].issym()
+    assert "kept/pipe" not in copied or copied["kept/pipe"].isfifo()
+    assert content(box.copy_out("/app/kept/new", BYTES_MAX)) == b"text\n"
+    assert box.copy_out("/app/missing", BYTES_MAX) is None
+    with suppress(InfraError):
+        assert box.copy_out("/app/seven/below", BYTES_MAX) is None
+    with pytest.raises(TooLarge):
+        box.copy_out("/app/kept", 1024)
+
+
+def test_links_of_a_workspace_lead_only_to_its_own_files(workspaces: Workspaces) -> None:
+    box = workspaces.ended(
+        "echo inside > /etc/passwd; ln -s /etc up; ln -s loop loop\n"
+        "ln -s ../../../../../../../../../etc climbing; ln -s /proc/self/root/etc magic"
+    )
+    assert content(box.copy_out("/app/up/passwd", BYTES_MAX)) == b"inside\n"
+    assert content(box.copy_out("/app/climbing/passwd", BYTES_MAX)) == b"inside\n"
+    for path in ("/app/magic/passwd", "/app/loop/passwd"):
+        with suppress(InfraError):
+            assert box.copy_out(path, BYTES_MAX) is None
+    # The last part of a path is not followed.
+    (only,) = entries(box.copy_out("/app/up", BYTES_MAX)).values()
+    assert only.issym()
+
+
+def test_files_are_unpacked_before_the_start_and_links_of_the_image_stay_inside(
+    workspaces: Workspaces,
+) -> None:
+    archive = packed(app__link__below="linked", new__folder__file="made", app__gone="replaced")
+    said = workspaces.says("cat kept/below /new/folder/file gone", archive=archive)
+    assert said == "linkedmadereplaced"
+
+
+def test_written_bytes_count_files_also_deleted_ones_that_are_open(workspaces: Workspaces) -> None:
+    size = 8 << 20
+    box = workspaces.start(f"head -c {size} /dev/zero > kept/big; sync kept/big; exec sleep 600")
+    eventually(lambda: box.written_bytes() >= size)
+    box.kill()
+    if os.geteuid() == 0 and workspaces.isolation is not Isolation.SANDBOXED_KERNEL:
+        deleting = f"exec 3> kept/x; rm kept/x; head -c {size} /dev/zero >&3; exec sleep 600"
+        other = workspaces.start(deleting)
+        eventually(lambda: other.written_bytes() >= size)
+
+
+def test_the_limits_of_memory_and_processes_hold(workspaces: Workspaces) -> None:
+    box = workspaces.start("exec tail /dev/zero", limits=replace(LIMITS, memory_bytes=64 << 20))
+    ended = box.wait(PATIENCE_MS)
+    assert ended is not None
+    assert ended.code != 0
+    many = workspaces.ended("for i in $(seq 200); do sleep 60 & done; echo all")
+    assert b"all" not in many.close().stdout
+
+
+def test_nothing_runs_in_a_killed_workspace_while_it_is_read(workspaces: Workspaces) -> None:
+    writing = "(while :; do echo x >> kept/grows; done) & (while :; do echo y >> kept/grows; done)"
+    box = workspaces.start(writing)
+    eventually(lambda: box.written_bytes() > 64 << 10)
+    box.kill()
+    first = box.copy_out("/app/kept/grows", 1 << 30)
+    assert first is not None
+    assert box.copy_out("/app/kept/grows", 1 << 30) == first
+
+
+def test_a_killed_workspace_has_been_killed(workspaces: Workspaces) -> None:
+    box = workspaces.start("exec sleep 600")
+    box.kill()
+    ended = box.wait(PATIENCE_MS)
+    assert ended is not None
+    assert ended.reason is ExitReason.KILLED
+
+
+def test_nothing_of_a_closed_workspace_is_left(workspaces: Workspaces) -> None:
+    deep = "i=0; while [ $i -lt 40 ]; do mkdir d && cd d; i=$((i+1)); done; echo > file"
+    box = workspaces.ended(deep)
+    assert box.changed()
+    box.close()
+    run = workspaces.labels[RUN]
+    assert not FolderRecords().lost(lambda labels: labels.get(RUN) != run)
