@@ -28,6 +28,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from fumehood.core.errors import InfraError
+
 BOX_SOCKET_DIR = "/fumehood"
 """Folder inside a box with the sockets of its seat."""
 
@@ -242,6 +244,10 @@ class Box(Protocol):
         Raises:
             InfraError: the box cannot be removed. A later run tries again.
         """
+
+
+class KilledOutside(InfraError):
+    """Another process of the host killed a box, through its engine."""
 
 
 class TooLarge(Exception):

@@ -161,10 +161,14 @@ class Daemon:
         run."""
         return int(self._inspected(container)["State"]["Pid"]) or None
 
-    def kill(self, container: str) -> None:
-        """Stop a container at once; has no effect if it does not run."""
-        ignored: dict[int | None, None] = {_NOT_FOUND: None, _CONFLICT: None}
-        self._ask("kill a container", lambda: self.client.kill(container), ignored)
+    def kill(self, container: str) -> bool:
+        """Stop a container at once; return whether it ran."""
+
+        def kill() -> bool:
+            self.client.kill(container)
+            return True
+
+        return self._ask("kill a container", kill, {_NOT_FOUND: False, _CONFLICT: False})
 
     def pause(self, container: str) -> None:
         """Stop all processes of a container; has no effect if it is paused."""

@@ -54,6 +54,7 @@ from fumehood.engines.engine import (
     Image,
     Isolation,
     IsolationFacts,
+    KilledOutside,
     Orphan,
     OrphanKind,
     OwnerCheck,
@@ -470,8 +471,7 @@ class DockerBox:
         """Stop the container at once."""
         with self._lock:
             if self._closed is None and self._exit is None:
-                self._was_killed = True
-                self._daemon.kill(self._name)
+                self._was_killed = self._daemon.kill(self._name)
 
     def close(self) -> BoxOutput:
         """Stop the container, collect its output and remove it."""
@@ -531,10 +531,12 @@ class DockerBox:
     def _reason(self, code: int) -> ExitReason:
         if code != _KILLED:
             return ExitReason.EXITED
-        if self._was_killed:
-            return ExitReason.KILLED
+        # While kill() runs, it is unknown whether it or another process ended the container.
+        with self._lock:
+            if self._was_killed:
+                return ExitReason.KILLED
         if self._daemon.was_out_of_memory(self._name):
             return ExitReason.OUT_OF_MEMORY
         if self._daemon.was_killed(self._name):
-            raise InfraError("the container was killed from outside")
+            raise KilledOutside("the container was killed from outside")
         return ExitReason.EXITED

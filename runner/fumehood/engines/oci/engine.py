@@ -43,6 +43,7 @@ from fumehood.engines.engine import (
     Image,
     Isolation,
     IsolationFacts,
+    KilledOutside,
     Limits,
     Mount,
     Orphan,
@@ -502,7 +503,7 @@ def _exit_status(code: int, group: BoxGroup) -> int:
         return code
     if group.ran_out_of_memory():
         return _KILLED
-    raise InfraError("the box was killed from outside")
+    raise KilledOutside("the box was killed from outside")
 
 
 def _reason(code: int, group: BoxGroup) -> ExitReason:

@@ -25,6 +25,7 @@ from fumehood.engines.engine import (
     BoxOutput,
     BoxSpec,
     Exit,
+    KilledOutside,
     TooLarge,
     Workspace,
     WorkspaceBox,
@@ -365,17 +366,22 @@ class EpisodeWorkspace:
         of the infrastructure.
 
         Raises:
-            InfraError: the engine cannot start or read an unused workspace either.
+            InfraError: the engine cannot start or read an unused workspace either, or another
+                process of the host killed a box, which no agent can cause.
             BadArtifacts: it can.
         """
         try:
             return step()
+        except KilledOutside:
+            raise
         except InfraError:
             if self._is_abandoned():
                 raise
             self._read_unused()
         try:
             return step()
+        except KilledOutside:
+            raise
         except InfraError as error:
             self._read_unused()
             problem = str(error)[:ERROR_CHARS_MAX]
