@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -24,10 +25,12 @@ from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
 from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply, ToolUse
 from tests.architecture.project import ROOT
+from tests.parts.commands import fumehood
 from tests.parts.listening import Listened, listening
 from tests.parts.npm import require_npm
 from tests.parts.specs import episode_spec
 
+WORKSPACE = ROOT / "examples" / "workspaces" / "fix-the-average"
 AGENTS = ROOT / "sandbox_images" / "agents"
 ANSWER = "The tier is basic."
 PATIENCE_MS = 120_000
@@ -172,6 +175,40 @@ def test_an_acp_agent_uses_its_model_and_its_tools(
     offered = {tool["function"]["name"] for tool in models.asked[0].request["tools"]}
     assert {f"seat_{tool}" for tool in TOOLS} <= offered
     assert all(name.startswith("seat_") for name in offered), "no built-in tools"
+
+
+def repairs_then_ends(asked: AskedOfModel) -> ScriptedReply:
+    """A model that corrects the program of the task, and ends."""
+    ends = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT && echo corrected"
+    solution = (WORKSPACE / "solution" / "solve.sh").read_text("utf-8")
+    has_repaired = len(asked.request["messages"]) > 2
+    return ScriptedReply(tools=(ToolUse("bash", {"command": ends if has_repaired else solution}),))
+
+
+@pytest.mark.docker
+@pytest.mark.every_agent
+def test_an_agent_works_inside_a_workspace_with_its_own_shell(tmp_path: Path) -> None:
+    agent = tmp_path / "mini_swe_agent"
+    shutil.copytree(ROOT / "examples" / "mini_swe_agent", agent)
+    shutil.copytree(fetched("mini-swe-agent") / "packages", agent / "packages")
+    run, config = tmp_path / "run", tmp_path / "models.yaml"
+    with ScriptedModels(repairs_then_ends) as provider:
+        config.write_text(
+            "models:\n  providers:\n    - name: scripted\n"
+            f"      address: {provider.address}\n      models: [some-model]\n",
+            encoding="utf-8",
+        )
+        fumehood(
+            *("run", f"harbor:{WORKSPACE}", "-a", str(agent), "--config", str(config)),
+            *("--engine", "docker", "--out", str(run)),
+            *("--grant", "field:messages[].provider_specific_fields"),
+            timeout_s=600,
+        )
+    (row,) = map(json.loads, (run / "episodes.jsonl").read_text("utf-8").splitlines())
+    assert (row["success"], row["metrics"]["agent_box"]) == (True, "shared")
+    assert row["metrics"]["verifier"]["changed"] == ["/app/average.py"]
+    models = (run / row["trace"]).read_text("utf-8").count('"model_call"')
+    assert models == len(provider.asked)
 
 
 def mcp_client(transport: str) -> Image:
