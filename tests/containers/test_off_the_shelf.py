@@ -33,7 +33,7 @@ from tests.parts.specs import episode_spec
 WORKSPACE = ROOT / "examples" / "workspaces" / "fix-the-average"
 AGENTS = ROOT / "sandbox_images" / "agents"
 ANSWER = "The tier is basic."
-PATIENCE_MS = 120_000
+PATIENCE_MS = 300_000
 FETCH_TIMEOUT_S = 300
 IN_BOX = ("/fumehood/bin/fumehood", "run", "--port", "4141", "--")
 TOOLS = ("get_account", "close_account", "submit")

@@ -199,6 +199,41 @@ def test_an_unknown_problem_is_refused_and_the_work_continues(http: HttpSeat, pa
     assert json.loads(http.send("/report", b"turn_limit\n")[1]) == {"recorded": True}
 
 
+def test_an_answer_to_a_question_for_a_permission_is_recorded(
+    http: HttpSeat, episode: Listened
+) -> None:
+    for title, answer, recorded in [
+        ("run ls", "allow_once", True),
+        ("x" * 1000 + "\ud800", "reject_once", True),
+        ("run rm", "allowed", False),
+    ]:
+        status, body = http.send("/permission", json.dumps({"title": title, "answer": answer}))
+        assert (status, json.loads(body)) == (200, {"recorded": recorded})
+    episode.close()
+    asked = [event for event in episode.events if event["kind"] == "permission"]
+    assert [(event["title"], event["answer"]) for event in asked] == [
+        ("run ls", "allow_once"),
+        ("x" * 500, "reject_once"),
+    ]
+
+
+@pytest.mark.parametrize("body", ["", "[]", "[" * 100_000, '{"title": 1, "answer": "cancelled"}'])
+def test_another_message_about_a_permission_is_refused(http: HttpSeat, body: str) -> None:
+    status, answer = http.send("/permission", body)
+    assert (status, json.loads(answer)["refusal"]) == (409, "malformed")
+
+
+def test_the_units_left_state_whether_the_work_has_ended(http: HttpSeat) -> None:
+    def ended() -> str | None:
+        response = http.open("/left", b"", method="GET")
+        response.read()
+        return response.getheader("fumehood-ended")
+
+    assert ended() == "false"
+    http.send("/submit", b"done")
+    assert ended() == "true"
+
+
 def test_mcp_names_the_problems_if_a_program_states_another_one(episode: Listened) -> None:
     with closing(McpSeat(episode.directory)) as mcp:
         for tool in ("fumehood.v1/report", "fumehood.v1/stop"):

@@ -26,6 +26,7 @@ from fumehood.core.trace import (
     Event,
     ModelCalled,
     ModelRefused,
+    PermissionAnswered,
     Recorder,
     SeatEnded,
 )
@@ -201,6 +202,10 @@ class Seat:
         self._recorder.record(replace(event, spent=spent), event.duration_ns)
         if self._on_tokens is not None:
             self._on_tokens(actual.get(BudgetKind.MODEL_TOKENS, 0))
+
+    def record_permission(self, title: str, answer: str) -> None:
+        """Record the answer to a question of the agent for a permission."""
+        self._recorder.record(PermissionAnswered(self.name, title, answer))
 
     def receive(self, text: str) -> None:
         """Begin a turn with a message of another seat or of the turn policy."""

@@ -36,7 +36,6 @@ from fumehood.core.trace import (
     ModelCalled,
     ModelProblemNoted,
     ModelRefused,
-    PermissionAnswered,
     ProviderChecked,
     Recorder,
 )
@@ -295,11 +294,9 @@ class SeatEndpoint:
                 return None
             return None if self._has_ended() else (number, decision)
 
-    def note(
-        self, event: ModelRefused | ProviderChecked | ModelProblemNoted | PermissionAnswered
-    ) -> bool:
-        """Record a problem with a model or a permission, unless the seat has ended or had too
-        many; return whether it was recorded."""
+    def note(self, event: ModelRefused | ProviderChecked | ModelProblemNoted) -> bool:
+        """Record a problem with a model, unless the seat has ended or had too many; return
+        whether it was recorded."""
         with self._lock:
             if self._has_ended() or self._refusals >= self._limits.refusals:
                 return False
@@ -315,9 +312,14 @@ class SeatEndpoint:
     def report_permission(self, title: str, answer: str) -> bool:
         """Record how the client of the agent answered its question for a permission."""
         self._start_clock()
-        if answer not in PERMISSION_ANSWERS:
-            return False
-        return self.note(PermissionAnswered(self.name, title[:_TITLE_CHARACTERS_MAX], answer))
+        with self._lock:
+            if self._has_ended() or self._refusals >= self._limits.refusals:
+                return False
+            if answer not in PERMISSION_ANSWERS:
+                return False
+            self._refusals += 1
+            self._seat.record_permission(title[:_TITLE_CHARACTERS_MAX], answer)
+            return True
 
     def grant(self, granted_ms: int) -> None:
         """Extend the wall time by a delay that the infrastructure caused."""

@@ -65,6 +65,7 @@ def played(suite: Suite, answer: str) -> tuple[Evidence, str]:
     seat.call("open_page", {"page": "101"})
     seat.call(question, {question: [question]})
     seat.call("open_page", {"page": 7, question: {question: question}})
+    seat.record_permission(question, "allow_once")
     seat.finish(Finished(answer))
     episode.close()
     events = list(recorder.written())
