@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import tarfile
 from collections.abc import Mapping
 from contextlib import suppress
@@ -105,15 +106,26 @@ def test_a_damaged_tar_is_refused_or_empty(archive: bytes) -> None:
         ({"reward.txt": b"1\n"}, {"reward": 1.0}),
         ({"reward.txt": b"0.5"}, {"reward": 0.5}),
         ({"reward.txt": b"0", "reward.json": b'{"a": 1, "b": 0.5}'}, {"a": 1.0, "b": 0.5}),
-        *(({"reward.txt": text}, {}) for text in (b"", b"nan", b"inf", b"yes", b"\xff")),
+        *(({"reward.txt": text}, {}) for text in (b"", b"nan", b"inf", b"yes", b"\xff", b"1e308")),
         *(
             ({"reward.json": text, "reward.txt": b"1"}, {})
             for text in (b"", b"[1]", b"{}", b'{"a": "1"}', b'{"a": NaN}', b'{"a": 1e999}')
         ),
+        # No such reward could be converted, stored, or be part of a mean.
+        *(
+            ({"reward.json": text}, {})
+            for text in (
+                b'{"a": 1%s}' % (b"0" * 400),
+                b'{"\\ud800": 1}',
+                b'{"a": 1, "b": -1e308}',
+                b'{"%s": 1}' % (b"a" * 201),
+                json.dumps(dict.fromkeys(map(str, range(1001)), 1)).encode(),
+            )
+        ),
         ({}, {}),
     ],
 )
-def test_only_finite_numbers_are_rewards(
+def test_only_numbers_that_reports_can_use_are_rewards(
     files: dict[str, bytes], rewards: dict[str, float]
 ) -> None:
     found, problem = rewards_of(files)

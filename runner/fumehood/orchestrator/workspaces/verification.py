@@ -40,6 +40,11 @@ from fumehood.scorers.verdict import VERDICT, Verdict
 POLL_MS = 1000
 """Interval at which the size of what a workspace wrote is measured, and a run can be abandoned."""
 REWARD_BYTES_MAX = 16 * MIB
+REWARD_MAX = 1e15
+"""Of the size of a reward, so that reports can compute means of all rewards."""
+REWARDS_MAX = 1000
+NAME_CHARS_MAX = 200
+"""Of a reward."""
 OUTPUT_CHARS_MAX = 4000
 """Part of the output of a verifier that a row keeps."""
 DELETED_MAX = 10_000
@@ -156,24 +161,30 @@ def output_of(box: WorkspaceBox) -> BoxOutput:
 def rewards_of(folder: Mapping[str, bytes]) -> tuple[dict[str, float], str]:
     """Return the rewards that a verifier wrote, and the problem if there are none.
 
-    ``reward.json`` precedes ``reward.txt``. Source: Harbor 0.25, verifier/verifier.py.
+    A program of the agent can be their author. ``reward.json`` precedes ``reward.txt``. Source:
+    Harbor 0.25, verifier/verifier.py.
     """
     if "reward.json" in folder:
         try:
             values = json.loads(folder["reward.json"])
         except (ValueError, RecursionError):
             values = None
-        if isinstance(values, dict) and values and all(map(_is_finite, values.values())):
-            return {str(name): float(value) for name, value in values.items()}, ""
-        return {}, "reward.json is not an object of finite numbers"
+        if not isinstance(values, dict) or not values or not all(map(_is_reward, values.values())):
+            return {}, f"reward.json is not an object of numbers up to {REWARD_MAX:g}"
+        if len(values) > REWARDS_MAX or not all(map(_is_name, values)):
+            return {}, (
+                f"reward.json has more than {REWARDS_MAX} rewards, or a name that is no text of at "
+                f"most {NAME_CHARS_MAX} characters"
+            )
+        return {name: float(value) for name, value in values.items()}, ""
     if "reward.txt" not in folder:
         return {}, "the verifier wrote no reward"
     try:
         reward = float(folder["reward.txt"])
     except ValueError:
         reward = math.nan
-    if not math.isfinite(reward):
-        return {}, "reward.txt is not a finite number"
+    if not _is_reward(reward):
+        return {}, f"reward.txt is not a number up to {REWARD_MAX:g}"
     return {"reward": reward}, ""
 
 
@@ -221,5 +232,11 @@ def _wait(box: WorkspaceBox, timeout_s: float, is_abandoned: Callable[[], bool])
     return None
 
 
-def _is_finite(value: object) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
+def _is_reward(value: object) -> bool:
+    # Infinity and NaN are not, either.
+    return isinstance(value, int | float) and abs(value) <= REWARD_MAX
+
+
+def _is_name(name: str) -> bool:
+    # Half of a surrogate pair cannot be stored.
+    return len(name) <= NAME_CHARS_MAX and not any("\ud800" <= each <= "\udfff" for each in name)
