@@ -159,6 +159,34 @@ TESTS_OF_SERVICE = """#!/bin/bash
 curl -s http://127.0.0.1:8000/page | grep -q alive && grep -q collected /app/collected
 echo $((1 - $?)) > /logs/verifier/reward.txt
 """
+SERVER = """import http.server
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"42\\n")
+http.server.HTTPServer(("0.0.0.0", 8000), Handler).serve_forever()
+"""
+COMPOSE = """services:
+  main:
+    environment: {PLACE: "${PLACE:-/app/number}"}
+    depends_on:
+      api: {condition: service_healthy}
+  api:
+    build: ./api
+    expose: ["8000"]
+    healthcheck:
+      test: ["CMD", "python3", "-c", "import urllib.request as r; r.urlopen('http://api:PORT')"]
+      interval: 500ms
+      timeout: 10s
+      retries: 10
+"""
+ASK_SERVICE = """#!/bin/bash
+curl -s http://api:8000/ > "$PLACE"
+ls /sys/class/net; cat /proc/[0-9]*/cmdline 2>/dev/null | grep -ac "[s]erver.py"
+ls /srv/server.py >/dev/null 2>&1 || echo no file
+(echo > /dev/tcp/192.0.2.1/80) 2>&1 | grep -o unreachable | sort -u
+"""
 FORGED_IN_SHARED_MODE = ("daemon", "dependencies", "entry-point", "path", "runner")
 """Forgeries that succeed if the tests run inside the workspace, as in Harbor's default mode."""
 NOT_FORGED = "reward"
@@ -339,6 +367,58 @@ def test_an_agent_inside_its_workspace_is_scored_in_another_box(
     replayed = fumehood_json("replay", str(run), "--episode", "solver", "--json", timeout_s=600)
     assert replayed["identical"] == 1
     assert not daemon.containers(all=True, filters={"label": f"fumehood.run={facts['run']}"})
+
+
+def task_with_service(folder: Path, port: int) -> Path:
+    """A task whose workspace must ask a service for a number; it listens at 8000."""
+    task = folder / "ask-the-service"
+    shutil.copytree(TASKS / NAME, task)
+    api = task / "environment" / "api"
+    api.mkdir()
+    (api / "server.py").write_text(SERVER, encoding="utf-8")
+    (api / "Dockerfile").write_text(
+        "FROM python:3.12-slim\nWORKDIR /srv\nCOPY server.py .\nCMD python3 server.py\n",
+        encoding="utf-8",
+    )
+    compose = task / "environment" / "docker-compose.yaml"
+    compose.write_text(COMPOSE.replace("PORT", str(port)), encoding="utf-8")
+    (task / "solution" / "solve.sh").write_text(ASK_SERVICE, encoding="utf-8")
+    (task / "tests" / "test.sh").write_text(
+        '#!/bin/bash\n[ "$(cat /app/number)" = 42 ]\n'
+        "echo $((1 - $?)) > /logs/verifier/reward.txt\n",
+        encoding="utf-8",
+    )
+    return task
+
+
+def test_a_workspace_reaches_the_service_of_its_task_and_nothing_else(
+    tmp_path: Path, daemon: APIClient
+) -> None:
+    run = tmp_path / "run"
+    task = task_with_service(tmp_path / "set", 8000)
+    run_tasks(run, str(task), "oracle", "noop")
+    lines = map(json.loads, (run / "episodes.jsonl").read_text("utf-8").splitlines())
+    rewards = {row["agent"]: row["metrics"]["reward"] for row in lines}
+    assert rewards == {"oracle": 1.0, "noop": 0.0}
+    events = fumehood_json("show", str(run), "oracle", "--json")["events"]
+    (called,) = (event for event in events if event.get("tool") == "bash")
+    printed = called["output"]["output"].split()
+    # Neither processes nor files of the service are in the workspace.
+    assert printed == ["lo", "0", "no", "file", "unreachable"]
+    assert fumehood_json("replay", str(run), "--json", timeout_s=600)["identical"] == 2
+    label = json.loads((run / "run.json").read_text("utf-8"))["run"]
+    assert not daemon.containers(all=True, filters={"label": f"fumehood.run={label}"})
+
+
+def test_a_service_that_fails_is_a_fault_of_the_task(tmp_path: Path, daemon: APIClient) -> None:
+    run = tmp_path / "run"
+    task = task_with_service(tmp_path / "set", 8001)
+    run_tasks(run, str(task), "oracle", status=3)
+    (row,) = map(json.loads, (run / "episodes.jsonl").read_text("utf-8").splitlines())
+    assert row["outcome"] == "infra(task)"
+    assert "the service api failed, report it to its author" in json.dumps(row)
+    label = json.loads((run / "run.json").read_text("utf-8"))["run"]
+    assert not daemon.containers(all=True, filters={"label": f"fumehood.run={label}"})
 
 
 def test_a_second_signal_ends_a_run_whose_verifier_works(tmp_path: Path, daemon: APIClient) -> None:

@@ -166,6 +166,11 @@ class Workspace:
 
     archive: bytes = b""
     """A tar that is unpacked at / before the start."""
+    network_of: str = ""
+    """Name of a running box whose network namespace this one shares; empty for a new namespace.
+    Only a :class:`LiveWorkspaceEngine` shares one."""
+    hosts: tuple[str, ...] = ()
+    """Names that resolve to the box itself, for services that share its network namespace."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -444,6 +449,9 @@ class LiveWorkspaceEngine(WorkspaceEngine, Protocol):
     @property
     def has_live_workspaces(self) -> bool:
         """True."""
+
+    def prepare_service(self, folder: Path) -> WorkspaceImage:
+        """Build the image of a service, with its command; see :meth:`prepare_workspace`."""
 
     def prepare_inside(self, source: AgentSource, workspace: Image) -> Image:
         """Build the image of an agent on top of the image of a workspace.

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from fumehood.benchmarks.harbor.services import services_of
 from fumehood.benchmarks.harbor.setup_of_tests import packages_of
 from fumehood.benchmarks.harbor.unsupported import Unsupported
 from fumehood.benchmarks.shared.checkout import digest_of_folder
@@ -137,6 +138,10 @@ def _case(folder: Path, modes: frozenset[str]) -> Case:
     }
     if healthcheck := _healthcheck(environment.get("healthcheck")):
         criterion["healthcheck"] = healthcheck
+    services, variables = services_of(folder)
+    if services or variables:
+        environ = {**variables, **_variables(config, "environment")}
+        criterion |= {"services": [*services], "env": {**environ}}
     if SHARED in modes:
         collect: list[Json] = [str(hook["command"]) for hook in verifier.get("collect", [])]
         criterion |= {"verification": SHARED_TESTS, "collect": collect}
@@ -193,13 +198,11 @@ def _problems(config: Mapping[str, Any], folder: Path, modes: frozenset[str]) ->
     """Yield each setting that is not supported."""
     environment, verifier = config.get("environment", {}), config.get("verifier", {})
     version = str(config.get("schema_version", config.get("version", "1.0")))
-    compose = sorted((folder / "environment").glob("*compose*.y*ml"))
     refused = {
         f"schema_version {version}": not version.startswith("1."),
         "steps": config.get("steps"),
         "trajectory.json": (folder / "trajectory.json").exists(),
         "environment without a Dockerfile": not (folder / "environment" / "Dockerfile").is_file(),
-        "several services (docker-compose)": compose,
         "environment.os": str(environment.get("os", "linux")).lower() != "linux",
         **_live(verifier, folder, modes),
         "verifier.environment": set(verifier.get("environment", {})) - {"network_mode"},

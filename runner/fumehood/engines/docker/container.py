@@ -27,7 +27,7 @@ _KERNEL_TASKS = 256
 """Threads of a busy gVisor sentry; with fewer it crashes, and the box with it."""
 _TMP_BYTES_PER_FILE = 4096
 """Sets the number of inodes: empty files use kernel memory too."""
-_RESOLVER = "127.0.0.1"
+_RESOLVER = _LOOPBACK = "127.0.0.1"
 _MASKED_BY_DOCKER = (
     *("/proc/asound", "/proc/acpi", "/proc/kcore", "/proc/keys", "/proc/latency_stats"),
     *("/proc/timer_list", "/proc/timer_stats", "/proc/sched_debug", "/proc/scsi"),
@@ -87,7 +87,8 @@ def container_config(
         spec.image.digest or spec.image.reference,
         list(command[1:]),
         entrypoint=list(command[:1]),
-        hostname=_HOSTNAME,
+        # A shared network namespace has the host name of its first box.
+        hostname=None if _shares_network(spec) else _HOSTNAME,
         user="0:0" if spec.workspace else f"{private.user}:{private.user}",
         working_dir=spec.image.working_dir or None,
         environment=spec.image.environment,
@@ -102,7 +103,10 @@ def _host_config(
     client: APIClient, spec: BoxSpec, runtime: Runtime, mounts: Sequence[BoxMount]
 ) -> HostConfig:
     config = client.create_host_config(
-        network_mode="none",
+        network_mode=f"container:{spec.workspace.network_of}"
+        if spec.workspace and spec.workspace.network_of
+        else "none",
+        extra_hosts=dict.fromkeys(spec.workspace.hosts, _LOOPBACK) if spec.workspace else None,
         read_only=spec.workspace is None,
         cap_drop=["ALL"],
         cap_add=list(OF_WORKSPACE) if spec.workspace else [],
@@ -119,8 +123,8 @@ def _host_config(
             Mount(mount.target, str(mount.source), type="bind", read_only=True) for mount in mounts
         ],
         # Otherwise the file names the servers and domains of the host.
-        dns=[_RESOLVER],
-        dns_search=["."],
+        dns=None if _shares_network(spec) else [_RESOLVER],
+        dns_search=None if _shares_network(spec) else ["."],
         # Output is read by attaching and must not fill the daemon's disk.
         log_config=LogConfig(type="none", config={}),
         runtime=runtime.name,
@@ -128,6 +132,10 @@ def _host_config(
     )
     config["MaskedPaths"] = [*_MASKED_BY_DOCKER, *MASKED]
     return config
+
+
+def _shares_network(spec: BoxSpec) -> bool:
+    return spec.workspace is not None and bool(spec.workspace.network_of)
 
 
 def _security(runtime: Runtime) -> list[str]:

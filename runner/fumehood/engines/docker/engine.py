@@ -209,13 +209,24 @@ class DockerEngine:
             InputError: the image cannot be built, or a base image is not known here.
             InfraError: the daemon does not answer.
         """
+        built = self._built(folder, lines)
+        return replace(built, image=replace(built.image, command=()))
+
+    def prepare_service(self, folder: Path) -> WorkspaceImage:
+        """Return the image of a service with its command, building it if necessary.
+
+        Raises:
+            InputError: the image cannot be built, or a base image is not known here.
+            InfraError: the daemon does not answer.
+        """
+        return self._built(folder, ())
+
+    def _built(self, folder: Path, lines: Sequence[str]) -> WorkspaceImage:
         progress = self._options.progress or (lambda line: None)
         reference, bases = build_workspace(folder, progress, self._daemon, lines)
         image = self._image(reference)
         working_dir = self._working_dir(image) or "/"
-        return WorkspaceImage(
-            replace(image, command=(), scratch=(), working_dir=working_dir), bases
-        )
+        return WorkspaceImage(replace(image, scratch=(), working_dir=working_dir), bases)
 
     def prepare_inside(self, source: AgentSource, workspace: Image) -> Image:
         """Return the image of an agent on top of the image of a workspace, building it if

@@ -40,6 +40,11 @@ from fumehood.orchestrator.workspaces.artifacts import (
 )
 from fumehood.orchestrator.workspaces.healthcheck import health_problem
 from fumehood.orchestrator.workspaces.plans import WORLD, WorkspacePlan
+from fumehood.orchestrator.workspaces.services import (
+    REASON_CHARS_MAX,
+    start_service,
+    unhealthy,
+)
 from fumehood.orchestrator.workspaces.tests_inside import live, verified_inside
 from fumehood.orchestrator.workspaces.verification import (
     POLL_MS,
@@ -137,6 +142,7 @@ class EpisodeWorkspace:
         self._started = Event()
         self._problem = ""
         self._setup_problem = ""
+        self._services: list[WorkspaceBox] = []
         self._files: tuple[Copied, tuple[str, ...]] | None = None
         self._changed: tuple[str, ...] = ()
 
@@ -186,8 +192,37 @@ class EpisodeWorkspace:
         if self._plan.agent is not None:
             return
         self._thread.start()
+        if self._plan.services:
+            self._start_services()
         if self._plan.healthcheck:
             self._wait_until_healthy(self._plan.healthcheck)
+
+    def _start_services(self) -> None:
+        """Start the services of the task, each when those before it are healthy."""
+        self._started.wait()
+        if self._box is None:
+            raise InfraError("the workspace did not start")
+        plan, problem = self._plan, ""
+        for service in plan.services:
+            box = live(
+                start_service(
+                    service,
+                    self._box.name,
+                    lambda spec: live(plan.engine.start(spec)),
+                    self._folder / "bin",
+                    plan.limits,
+                    plan.labels,
+                )
+            )
+            self._services.append(box)
+            if problem := unhealthy(service, box, self._is_abandoned):
+                box.kill()
+                output = output_of(box)
+                printed = (output.stdout + output.stderr).decode("utf-8", "replace").strip()
+                reason = f"{problem}: {printed}"[:REASON_CHARS_MAX]
+                reason = f"the service {service.name} failed, report it to its author: {reason}"
+                self.infra = self.infra or Infra(InfraKind.TASK, reason)
+                raise InfraError("the services of the task are not ready")
 
     def _wait_until_healthy(self, check: Mapping[str, Json]) -> None:
         self._started.wait()
@@ -301,8 +336,8 @@ class EpisodeWorkspace:
         if self._thread.ident is None:
             return
         self._started.wait()
-        if self._box is not None:
-            self._box.kill()
+        for box in filter(None, (self._box, *self._services)):
+            box.kill()
         self._thread.join()
 
     def _run(self) -> None:
@@ -316,7 +351,10 @@ class EpisodeWorkspace:
             socket_dir=self._folder,
             limits=plan.limits,
             labels=plan.labels,
-            workspace=Workspace(archive=_setup_archive(plan.setup) if plan.setup else b""),
+            workspace=Workspace(
+                archive=_setup_archive(plan.setup) if plan.setup else b"",
+                hosts=tuple(service.name for service in plan.services),
+            ),
         )
         try:
             box = self._box = plan.engine.start(spec)
@@ -333,7 +371,8 @@ class EpisodeWorkspace:
         """Kill B if it writes more than its limit, and note a setup that failed."""
         try:
             while (ended := box.wait(POLL_MS)) is None:
-                self._problem = self._problem or self._excess(box)
+                excess = (self._excess(one) for one in (box, *self._services))
+                self._problem = self._problem or next(filter(None, excess), "")
                 if self._problem:
                     box.kill()
             # Before the service accepts its helper, the agent cannot cause a status.
@@ -412,8 +451,8 @@ class EpisodeWorkspace:
             connection.connect(str(self._folder / SOCKET_NAME))
 
     def _close(self) -> None:
-        if self._box is not None:
-            output_of(self._box)
+        for box in filter(None, (*self._services, self._box)):
+            output_of(box)
 
     def _fail(self, error: Exception) -> None:
         self.infra = self.infra or Infra(InfraKind.ENGINE, f"workspace: {error}")

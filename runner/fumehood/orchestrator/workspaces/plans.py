@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
@@ -25,6 +26,7 @@ from fumehood.engines.engine import (
 from fumehood.engines.images.folder import starts_from_workspace
 from fumehood.engines.images.helper import build_helper
 from fumehood.engines.registry import choose_engine
+from fumehood.orchestrator.workspaces.services import ServicePlan, with_settings
 from fumehood.scorers.verdict import SHARED_TESTS, WORKSPACE
 
 WORLD = "workspace"
@@ -54,6 +56,8 @@ class WorkspacePlan:
     """Images of the agents that run inside the workspace."""
     agent: Image | None = None
     """Image of the agent of the episode, if it runs inside the workspace."""
+    services: tuple[ServicePlan, ...] = ()
+    """Services beside the workspace, in the order of their starts."""
 
     @property
     def setup(self) -> tuple[tuple[str, ...], ...]:
@@ -150,6 +154,7 @@ class Workspaces:
         self._shared_score = shared_score
         self._sources = tuple(inside)
         self._inside: dict[str, dict[AgentSource, Image]] = {}
+        self._services: dict[str, tuple[ServicePlan, ...]] = {}
         for case in cases:
             if case.task.world == WORLD:
                 self._prepare(engine, case, progress)
@@ -189,6 +194,7 @@ class Workspaces:
             owner_uid,
             self._shared_score and _has_shared_mode(_settings(case)),
             inside=self._inside.get(case.task.task_id, {}),
+            services=self._services.get(case.task.task_id, ()),
         )
 
     def _prepare(self, engine: Engine | None, case: Case, progress: Callable[[str], None]) -> None:
@@ -245,6 +251,7 @@ class Workspaces:
         elif installed:
             verifier = engine.prepare_workspace(folder / "environment", [*own, *installed])
         self._plans[case.task.task_id] = (workspace, verifier)
+        self._services[case.task.task_id] = _services(engine, case.task.task_id, settings)
         if self._sources:
             if not isinstance(engine, LiveWorkspaceEngine):
                 raise InputError(
@@ -301,6 +308,7 @@ def why_not_inside(case: Case) -> str:
     reasons = {
         "setup": "its workspace is set up by commands",
         "healthcheck": "it has a health check",
+        "services": "it has services",
     }
     return next((reason for name, reason in reasons.items() if settings.get(name)), "")
 
@@ -318,6 +326,36 @@ def _has_shared_mode(settings: Mapping[str, Json]) -> bool:
     """Return whether a task could be verified in its workspace, but is not."""
     has_tests = settings.get("verifier_folder") != "tests" and "verifier_program" not in settings
     return has_tests and settings.get("verification") != SHARED_TESTS
+
+
+def _services(
+    engine: WorkspaceEngine, task: str, settings: Mapping[str, Json]
+) -> tuple[ServicePlan, ...]:
+    """Build the images of the services of a task."""
+    listed = settings.get("services")
+    services = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    if services and not isinstance(engine, LiveWorkspaceEngine):
+        raise InputError(
+            f"the engine {getattr(engine, 'name', '')} starts no services, which the task {task} "
+            "has: use --engine docker"
+        )
+    plans = []
+    for one in services:
+        assert isinstance(engine, LiveWorkspaceEngine)
+        folder = Path(str(settings["folder"]), "environment", str(one["folder"]))
+        if one["image"]:
+            with tempfile.TemporaryDirectory() as made:
+                Path(made, "Dockerfile").write_text(f"FROM {one['image']}\n", "utf-8")
+                built = engine.prepare_service(Path(made))
+        else:
+            built = engine.prepare_service(folder)
+        command, check = one["command"], one["healthcheck"]
+        words = [*map(str, command)] if isinstance(command, list) else []
+        image = with_settings(built.image, words, texts_of(one["environment"]))
+        if not image.command:
+            raise InputError(f"the service {one['name']} of the task {task} has no command")
+        plans.append(ServicePlan(str(one["name"]), image, check if isinstance(check, dict) else {}))
+    return tuple(plans)
 
 
 def _lines(settings: Mapping[str, Json], name: str) -> list[str]:

@@ -1,0 +1,126 @@
+"""The services of a task beside its workspace, in the same network namespace without network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import monotonic
+
+from fumehood.core.errors import InfraError
+from fumehood.core.json_values import Json
+from fumehood.engines.engine import BoxSpec, Image, Limits, LiveWorkspaceBox, Workspace
+
+_POLL_MS = 50
+"""Interval at which the end of a check is looked for."""
+REASON_CHARS_MAX = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class ServicePlan:
+    """How to start one service."""
+
+    name: str
+    image: Image
+    """With its command and its variables."""
+    healthcheck: Mapping[str, Json]
+    """``command``, ``retries``, and times in seconds; empty for none."""
+
+
+def start_service(
+    service: ServicePlan,
+    beside: str,
+    start: Callable[[BoxSpec], LiveWorkspaceBox],
+    socket_dir: Path,
+    limits: Limits,
+    labels: dict[str, str],
+) -> LiveWorkspaceBox:
+    """Start a service.
+
+    Args:
+        service: its plan.
+        beside: name of the box of the workspace, whose network it shares.
+        start: of the engine.
+        socket_dir: a folder without sockets.
+        limits: of its box.
+        labels: of its box.
+
+    Raises:
+        InputError: its image has no such command.
+        InfraError: the engine cannot start it.
+    """
+    return start(
+        BoxSpec(
+            image=service.image,
+            socket_dir=socket_dir,
+            limits=limits,
+            labels=labels,
+            workspace=Workspace(network_of=beside),
+        )
+    )
+
+
+def unhealthy(service: ServicePlan, box: LiveWorkspaceBox, is_abandoned: Callable[[], bool]) -> str:
+    """Wait until the check of a service succeeds; return why it does not, empty if it does.
+
+    Source: Compose specification, healthcheck.
+
+    Raises:
+        InfraError: the engine does not answer, or the run was abandoned.
+    """
+    check, failures = service.healthcheck, 0
+    if not check:
+        return ""
+    command = check["command"]
+    words = [*map(str, command)] if isinstance(command, list) else []
+    begin_s = monotonic() + _number(check, "start_period_s")
+    while True:
+        is_starting = monotonic() < begin_s
+        if _succeeds(box, words, _number(check, "timeout_s"), is_abandoned):
+            return ""
+        failures += not is_starting
+        if failures >= _number(check, "retries"):
+            return f"its check failed {failures} times"
+        pause = "start_interval_s" if is_starting else "interval_s"
+        if _has_ended(box, _number(check, pause), is_abandoned):
+            return "it ended"
+
+
+def _succeeds(
+    box: LiveWorkspaceBox,
+    command: Sequence[str],
+    timeout_s: float,
+    is_abandoned: Callable[[], bool],
+) -> bool:
+    if box.wait(0) is not None:
+        return False
+    status, deadline_s = box.execute(command, {}), monotonic() + timeout_s
+    while (code := status()) is None and monotonic() < deadline_s:
+        if _has_ended(box, _POLL_MS / 1000, is_abandoned):
+            break
+    return code == 0
+
+
+def _has_ended(box: LiveWorkspaceBox, time_s: float, is_abandoned: Callable[[], bool]) -> bool:
+    """Wait; return whether the box ended. Raises InfraError if the run is abandoned."""
+    deadline_s = monotonic() + time_s
+    while (left_s := deadline_s - monotonic()) > 0:
+        if is_abandoned():
+            raise InfraError("the run was stopped")
+        if box.wait(max(1, round(min(left_s, 1) * 1000))) is not None:
+            return True
+    return False
+
+
+def _number(check: Mapping[str, Json], name: str) -> float:
+    value = check[name]
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def with_settings(image: Image, command: Sequence[str], environment: Mapping[str, str]) -> Image:
+    """Return the image of a service with its command and its variables."""
+    return replace(
+        image,
+        command=tuple(command) or image.command,
+        environment={**image.environment, **environment},
+    )
