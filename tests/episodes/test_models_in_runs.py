@@ -93,6 +93,21 @@ def test_a_scaffold_works_with_its_model(runs: Runs, scaffold: str) -> None:
 
 
 @pytest.mark.slow
+def test_nodes_ask_models_and_the_run_stores_what_they_asked(runs: Runs) -> None:
+    pytest.importorskip("ray", reason="the extra `ray` is not installed")
+    words = (*EVERY, "--engine", "process")
+    on_nodes = runs.run("nodes", *words, "--on", "local:2", mode="record")
+    assert on_nodes["trace_digest"] == runs.first["trace_digest"]
+    stored = [path for path in (runs.folder / "nodes").rglob("*") if path.is_file()]
+    assert not [path for path in stored if KEY.encode() in path.read_bytes()]
+    cassette = str(runs.folder / "nodes" / "cassette")
+    again = runs.run(
+        "nodes_again", *words, "--on", "local:2", key="", mode="replay", cassette=cassette
+    )
+    assert again["trace_digest"] == on_nodes["trace_digest"]
+
+
+@pytest.mark.slow
 def test_a_monitor_sees_recorded_requests_as_it_saw_them_live(runs: Runs, tmp_path: Path) -> None:
     source = tmp_path / "hashing.py"
     source.write_text(

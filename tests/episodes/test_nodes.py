@@ -105,6 +105,22 @@ def test_a_node_is_sent_no_gold_and_no_key(monkeypatch: pytest.MonkeyPatch) -> N
         assert word not in sent
 
 
+def test_the_services_of_all_nodes_together_keep_the_limits_of_a_provider(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_KEY", "sk-secret")
+    provider = {"name": "p", "address": "http://localhost:1", "key_env": "SOME_KEY"}
+    limits = {"requests_per_minute": 60, "concurrent_calls": 12}
+    setup = setup_of(models={"providers": [{**provider, **limits}]}, service_workers=3)
+    assert "error" not in json.loads(node.start(settings_of(setup)))
+    assert node._machine is not None
+    assert node._machine.needs.gateway is not None
+    (own,) = node._machine.needs.gateway.providers
+    shares = 2 * 3
+    assert own.requests_per_minute == 60 // shares
+    assert own.concurrent_calls == 12 // shares
+
+
 @pytest.mark.parametrize(
     ("change", "problem"),
     [

@@ -247,7 +247,7 @@ def _shares(provider: ProviderConfig, askers: int, services: int) -> dict[str, i
         if limit is not None and limit < services:
             raise InputError(
                 f"models.providers: {name} of {provider.name} is {limit}, less than one for each "
-                f"of {services} services: use fewer service_workers or shards"
+                f"of {services} services: use fewer service_workers, shards or nodes"
             )
         shares[name] = limit and (limit // askers or 1)
     return shares

@@ -31,6 +31,7 @@ from fumehood.orchestrator.episode_runner import (
     InlineEpisode,
     OnExchange,
     failed_attempt,
+    wall_ms_of,
 )
 from fumehood.orchestrator.machine import Needs
 from fumehood.orchestrator.node import INPUT
@@ -54,6 +55,9 @@ RESTART_S = 1.0
 """Time until a lost node is replaced, seconds."""
 REPLACEMENTS_MAX = 20
 """Nodes of a slot that may fail in a row while they start."""
+ANSWER_TIMEOUT_S = 600.0
+"""How long a node may take to answer, beyond twice the wall time of the episodes that it plays; it
+grants wall time for delays of the infrastructure."""
 STOP_TIMEOUT_S = 30.0
 """How long the nodes may take to remove their boxes at the end of a run, seconds."""
 LOOK_S = 0.2
@@ -153,7 +157,7 @@ class Nodes:
         for slot in self._slots:
             self._begin(slot)
         deadline = time.monotonic() + START_TIMEOUT_S
-        progress(f"waiting for {len(self._slots)} nodes")
+        progress("waiting for the nodes")
         with self._changed:
             while not all(slot.is_ready or slot.is_given_up for slot in self._slots):
                 if self._error is not None or time.monotonic() > deadline:
@@ -182,7 +186,7 @@ class Nodes:
             request = request_to_bytes([(spec, plan)], recorded)
         except SpecError as error:
             return failed_attempt(Infra(rejection_kind(error.field), str(error)), started)
-        reply = self._ask(request, 1, started)
+        reply = self._ask(request, [spec], started)
         for exchange in reply.exchanges:
             on_exchange(exchange)
         return reply.attempts[0]
@@ -198,7 +202,7 @@ class Nodes:
             request = request_to_bytes(episodes)
         except SpecError:
             return [self.play(spec, plan, (), lambda _: None) for spec, plan in episodes]
-        return self._ask(request, len(episodes), started).attempts
+        return self._ask(request, [spec for spec, _ in episodes], started).attempts
 
     def abandon(self) -> None:
         """Fail every running episode at once, and play no further ones."""
@@ -224,29 +228,30 @@ class Nodes:
         for slot in slots:
             self._cluster.kill(slot.node)
 
-    def _ask(self, request: bytes, episodes: int, started: float) -> Reply:
+    def _ask(self, request: bytes, specs: Sequence[EpisodeSpec], started: float) -> Reply:
+        timeout_s = 2 * sum(map(wall_ms_of, specs)) / 1000 + ANSWER_TIMEOUT_S
         try:
             with self._lease() as slot:
                 node = slot.node
                 future = self._cluster.call(node, "play", request)
                 try:
-                    answer = future.result()
+                    answer = future.result(timeout_s)
                 except Exception as error:
                     self._lose(slot, node, error)
                     raise _Lost from None
         except _Lost:
             infra = Infra(InfraKind.ENGINE, "the node that played the episode was lost")
-            return Reply([failed_attempt(infra, started) for _ in range(episodes)], [])
+            return Reply([failed_attempt(infra, started) for _ in specs], [])
         value = json.loads(answer)
         if "error" in value:
             kind, text = value["error"]
             if kind == INPUT:
                 raise InputError(text)
             infra = Infra(InfraKind.ENGINE, text)
-            return Reply([failed_attempt(infra, started) for _ in range(episodes)], [])
+            return Reply([failed_attempt(infra, started) for _ in specs], [])
         reply = reply_from_json(value)
-        if len(reply.attempts) != episodes:
-            raise InfraError(f"a node returned {len(reply.attempts)} of {episodes} episodes")
+        if len(reply.attempts) != len(specs):
+            raise InfraError(f"a node returned {len(reply.attempts)} of {len(specs)} episodes")
         return reply
 
     @contextmanager
@@ -338,7 +343,8 @@ class Nodes:
             slot.failures += 1
             slot.is_given_up = slot.failures > REPLACEMENTS_MAX
             self._changed.notify_all()
-        _log.warning("node lost", reason=str(error).strip().partition("\n")[0])
+        reason = str(error).strip().partition("\n")[0] or type(error).__name__
+        _log.warning("node lost", reason=reason)
         # A node that is only unreachable must not play on.
         self._cluster.kill(node)
         if not slot.is_given_up:

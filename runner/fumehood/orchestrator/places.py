@@ -114,9 +114,10 @@ class OnNodes:
         self._setup = setup
         self._nodes = nodes
         self._first = nodes.facts[0]
-        engine = self._first["reason"]
-        self.reason = f"{len(nodes.facts)} nodes of {setup.config.on} with {engine}"
-        """One line: which nodes and which engine."""
+        number = len(nodes.facts)
+        count = "1 node" if number == 1 else f"{number} nodes"
+        self.reason = f"{self._first['reason']}; {count} of {setup.config.on}"
+        """One line: which engine, and which nodes."""
         sources = [agent.source for agent in setup.participants.all()]
         self._sources = sources
         digests = self._first["images"]
