@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -14,10 +15,19 @@ from pathlib import Path
 
 import pytest
 
+from fumehood.agent_check.check import Check, Verdict
 from fumehood.core.errors import InfraError
 from fumehood.engines.bubblewrap.engine import BubblewrapEngine
 from fumehood.engines.docker.engine import DockerEngine
-from fumehood.engines.engine import AgentKind, AgentSource, BoxSpec, Engine, Image, Mount
+from fumehood.engines.engine import (
+    AgentKind,
+    AgentSource,
+    BoxSpec,
+    Engine,
+    EngineOptions,
+    Image,
+    Mount,
+)
 from fumehood.engines.images.helper import build_helper
 from fumehood.gateway.settings import GatewaySettings, Provider
 from fumehood.orchestrator.agents import name_agents
@@ -32,6 +42,7 @@ from tests.parts.specs import episode_spec
 
 WORKSPACE = ROOT / "examples" / "workspaces" / "fix-the-average"
 AGENTS = ROOT / "sandbox_images" / "agents"
+SOLUTION = (WORKSPACE / "solution" / "solve.sh").read_text(encoding="utf-8")
 ANSWER = "The tier is basic."
 PATIENCE_MS = 300_000
 FETCH_TIMEOUT_S = 300
@@ -86,6 +97,7 @@ def fetched(name: str) -> Path:
             subprocess.run(
                 [ROOT / "scripts" / "agent-packages", name], check=True, timeout=FETCH_TIMEOUT_S
             )
+        shutil.copy(AGENTS / "seat.py", folder / "packages")  # It may have changed since.
     except subprocess.CalledProcessError:
         if os.environ.get("CI"):
             raise
@@ -180,9 +192,8 @@ def test_an_acp_agent_uses_its_model_and_its_tools(
 def repairs_then_ends(asked: AskedOfModel) -> ScriptedReply:
     """A model that corrects the program of the task, and ends."""
     ends = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT && echo corrected"
-    solution = (WORKSPACE / "solution" / "solve.sh").read_text("utf-8")
     has_repaired = len(asked.request["messages"]) > 2
-    return ScriptedReply(tools=(ToolUse("bash", {"command": ends if has_repaired else solution}),))
+    return ScriptedReply(tools=(ToolUse("bash", {"command": ends if has_repaired else SOLUTION}),))
 
 
 @pytest.mark.docker
@@ -201,7 +212,6 @@ def test_an_agent_works_inside_a_workspace_with_its_own_shell(tmp_path: Path) ->
         fumehood(
             *("run", f"harbor:{WORKSPACE}", "-a", str(agent), "--config", str(config)),
             *("--engine", "docker", "--out", str(run)),
-            *("--grant", "field:messages[].provider_specific_fields"),
             timeout_s=600,
         )
     (row,) = map(json.loads, (run / "episodes.jsonl").read_text("utf-8").splitlines())
@@ -209,6 +219,54 @@ def test_an_agent_works_inside_a_workspace_with_its_own_shell(tmp_path: Path) ->
     assert row["metrics"]["verifier"]["changed"] == ["/app/average.py"]
     models = (run / row["trace"]).read_text("utf-8").count('"model_call"')
     assert models == len(provider.asked)
+
+
+READY_MADE = (ROOT / "docs" / "agents" / "ready_made.md").read_text(encoding="utf-8")
+NOT_PASSED = {
+    name: set(re.findall(r"`(\w+)`", cases))
+    for name, cases in re.findall(r"^\| `([\w-]+)` \|.*\| ([^|]*) \|$", READY_MADE, re.MULTILINE)
+}
+"""The robustness cases that each agent does not pass, as the page states."""
+
+
+@pytest.mark.slow
+@pytest.mark.docker
+@pytest.mark.image
+@pytest.mark.parametrize("name", sorted(NOT_PASSED))
+def test_the_page_states_the_robustness_cases_that_an_agent_does_not_pass(name: str) -> None:
+    options = EngineOptions()
+    with Check.of(str(fetched(name)), "docker", options, PATIENCE_MS, lambda _: None) as check:
+        findings = list(check.robustness())
+    failed = {found.name: found.detail for found in findings if found.verdict is not Verdict.HOLDS}
+    assert set(failed) == NOT_PASSED[name], failed
+
+
+def solves_with_bash(asked: AskedOfModel) -> ScriptedReply:
+    """A model that runs the solution of a workspace task."""
+    heard = asked.body.decode()
+    if "was corrected" not in heard:
+        command = f"{SOLUTION}\necho It was corrected."
+    elif "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT" in heard:
+        command = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT && echo Corrected."
+    else:
+        return ScriptedReply(text="Corrected.")
+    return ScriptedReply(tools=(ToolUse("bash", {"command": command}, f"call_{len(heard)}"),))
+
+
+@pytest.mark.slow
+@pytest.mark.docker
+@pytest.mark.image
+@pytest.mark.parametrize("name", ["continue", "mini-swe-agent", "openai-agents"])
+def test_an_agent_solves_a_task_in_a_workspace(name: str, tmp_path: Path) -> None:
+    task = f"harbor:{WORKSPACE}"
+    words = ("--agent", str(fetched(name)), "--engine", "docker", "--out", str(tmp_path / "run"))
+    with ScriptedModels(solves_with_bash) as provider:
+        config = tmp_path / "models.json"
+        listed = {"name": "scripted", "address": provider.address, "models": ["some-model"]}
+        config.write_text(json.dumps({"models": {"providers": [listed]}}), encoding="utf-8")
+        fumehood("run", task, *words, "--config", str(config), timeout_s=FETCH_TIMEOUT_S * 2)
+    row = json.loads((tmp_path / "run" / "episodes.jsonl").read_text(encoding="utf-8"))
+    assert row["checks"] == {"reward": True}
 
 
 def mcp_client(transport: str) -> Image:
@@ -224,14 +282,11 @@ def continue_cli(dialect: str) -> Image:
     (node,) = packages.glob("node-linux-*")
     mounts = (
         Mount(packages, "/continue/node_modules"),
-        Mount(folder / "agent.mjs", "/continue/agent.mjs"),
+        Mount(folder / "packages" / "seat.py", "/continue/seat.py"),
+        Mount(folder / "agent.py", "/continue/agent.py"),
     )
-    command = (
-        *IN_BOX,
-        f"/continue/node_modules/{node.name}/bin/node",
-        "/continue/agent.mjs",
-        dialect,
-    )
+    node_path = f"/continue/node_modules/{node.name}/bin/node"
+    command = (*IN_BOX, "python3", "/continue/agent.py", node_path, dialect)
     settings = {"CONTINUE_GLOBAL_DIR": "/tmp/continue", "CONTINUE_CLI_ENABLE_TELEMETRY": "0"}
     return Image("", "", command, mounts, settings)
 

@@ -3,6 +3,7 @@ network."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,12 @@ NAME = "stub"
 DONE = ScriptedReply(text="Done.")
 CALLS = 2
 """Tool calls per turn of the user."""
+SHELL_CALL = "/fumehood/bin/fumehood call list_jobs"
+"""Command for an agent whose only tool is a shell. Every robustness case has this tool."""
+SHELL_END = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
+"""Line with which agents of the family of SWE-agent end, before their answer."""
+FINAL_ANSWER = "final_answer"
+"""Tool with which smolagents ends."""
 
 
 def stub_model(seat_tools: Collection[str]) -> ScriptedModels:
@@ -37,11 +44,31 @@ def _reply(asked: AskedOfModel, seat_tools: Collection[str]) -> ScriptedReply:
     request = asked.request
     tools = [_name_and_required(tool) for tool in request.get("tools") or ()]
     messages = request.get("messages") or request.get("input") or ()
-    if not tools or _results(messages) >= CALLS:
+    if not tools:
         return DONE
     # A tool without required arguments can always be called.
     tools.sort(key=lambda tool: (not any(name in tool[0] for name in seat_tools), bool(tool[1])))
-    return ScriptedReply(tools=(ToolUse(tools[0][0]),))
+    name, required = tools[0]
+    # Some agents drop a second call with the same ID.
+    call_id = f"call_{len(messages)}"
+    if _results(messages) >= CALLS:
+        return _end(asked, name, [tool for tool, _ in tools], call_id)
+    arguments = {"command": SHELL_CALL} if _is_shell(required) else {}
+    return ScriptedReply(tools=(ToolUse(name, arguments, call_id),))
+
+
+def _end(asked: AskedOfModel, first: str, names: Collection[str], call_id: str) -> ScriptedReply:
+    """Return the reply that ends the turn, which some agents expect as a call."""
+    if FINAL_ANSWER in names:
+        return ScriptedReply(tools=(ToolUse(FINAL_ANSWER, {"answer": DONE.text}, call_id),))
+    if SHELL_END.encode() in asked.body:
+        command = f"echo {SHELL_END} && echo {DONE.text}"
+        return ScriptedReply(tools=(ToolUse(first, {"command": command}, call_id),))
+    return DONE
+
+
+def _is_shell(required: Sequence[str]) -> bool:
+    return list(required) == ["command"]
 
 
 def _name_and_required(tool: Mapping[str, Any]) -> tuple[str, Sequence[str]]:
@@ -53,13 +80,20 @@ def _name_and_required(tool: Mapping[str, Any]) -> tuple[str, Sequence[str]]:
 
 def _results(messages: str | Sequence[Mapping[str, Any]]) -> int:
     """Return the number of tool results since the last message of the user."""
+    listed = messages if isinstance(messages, list) else []
     count = 0
-    for message in reversed(messages if isinstance(messages, list) else []):
-        if _is_result(message):
+    for before, message in reversed(list(zip([{}, *listed], listed, strict=False))):
+        if _is_result(message) or _is_answered_request(before, message):
             count += 1
         elif message.get("role") == "user":
             break
     return count
+
+
+def _is_answered_request(before: Mapping[str, Any], message: Mapping[str, Any]) -> bool:
+    """Return whether a message reports a result in the name of the user, as some agents do."""
+    is_request = before.get("role") == "assistant" and DONE.text not in json.dumps(before)
+    return is_request and message.get("role") == "user"
 
 
 def _is_result(message: Mapping[str, Any]) -> bool:

@@ -118,6 +118,8 @@ _CHAT_MESSAGE = fields(
         ),
         "function_call": scalars,
         "annotations": anything,
+        # The client library litellm repeats what it read in a reply.
+        "provider_specific_fields": scalars,
         "audio": _STORED,
         **_CACHE,
     }

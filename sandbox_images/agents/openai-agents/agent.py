@@ -1,26 +1,28 @@
 """OpenAI's Agents SDK, unmodified: model by base URL, tools by MCP over a pipe."""
 
 import asyncio
-import subprocess
 
 from agents import Agent, Runner, set_tracing_disabled
 from agents.mcp import MCPServerStdio
 from openai import OpenAI
+from seat import HELPER, converse
 
-HELPER = "/fumehood/bin/fumehood"
+set_tracing_disabled(True)  # There is no network for sending traces.
+model = OpenAI().models.list().data[0].id
+said = []
 
 
-async def main() -> None:
-    """Run the agent on the task and submit its final answer."""
-    set_tracing_disabled(True)  # There is no network for sending traces.
-    task = subprocess.run([HELPER, "task"], capture_output=True, text=True, check=True).stdout
+async def answer(message: str) -> str:
+    """Answer a message of the user, with the tools that are available now."""
     async with MCPServerStdio({"command": HELPER, "args": ["mcp"]}) as seat:
-        model = OpenAI().models.list().data[0].id
         agent = Agent(
             name="agent", instructions="Do what you are asked.", mcp_servers=[seat], model=model
         )
-        result = await Runner.run(agent, task, max_turns=30)
-    subprocess.run([HELPER, "submit", str(result.final_output)], check=True)
+        said.append({"role": "user", "content": message})
+        result = await Runner.run(agent, said, max_turns=30)
+    said[:] = result.to_input_list()
+    return result.final_output
 
 
-asyncio.run(main())
+with asyncio.Runner() as runner:
+    converse(lambda message: runner.run(answer(message)))

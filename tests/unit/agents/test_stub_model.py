@@ -8,7 +8,14 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from fumehood.agent_check.stub_model import CALLS, DONE, stub_model
+from fumehood.agent_check.stub_model import (
+    CALLS,
+    DONE,
+    FINAL_ANSWER,
+    SHELL_CALL,
+    SHELL_END,
+    stub_model,
+)
 
 SCHEMA = {"type": "object", "properties": {"a": {}}, "required": ["a"]}
 NOTHING = {"type": "object", "properties": {}}
@@ -75,3 +82,32 @@ def test_it_starts_again_after_another_user_message(path: str) -> None:
 @each_format
 def test_without_tools_it_replies_with_text(path: str) -> None:
     assert DONE.text in ask(path, USER, tools=[])
+
+
+def test_it_writes_commands_for_a_shell_and_ends_with_its_marker() -> None:
+    schema = {"type": "object", "properties": {"command": {}}, "required": ["command"]}
+    shell = {"type": "function", "function": {"name": "bash", "parameters": schema}}
+    user = {"role": "user", "content": f"To end, print {SHELL_END}."}
+    path = "/v1/chat/completions"
+    assert SHELL_CALL in ask(path, user, tools=[shell])
+    assert SHELL_END in ask(path, user, *[RESULTS[path]] * CALLS, tools=[shell])
+
+
+def test_it_ends_with_the_tool_of_an_agent_that_reports_results_as_the_user() -> None:
+    final = {"type": "function", "function": {"name": FINAL_ANSWER, "parameters": SCHEMA}}
+    called = {"role": "assistant", "content": "Calling tools: list_jobs"}
+    result = {"role": "user", "content": "Observation: []"}
+    path = "/v1/chat/completions"
+    tools = [*CHAT_TOOLS, final]
+    assert "list_jobs" in ask(path, USER, called, result, tools=tools)
+    assert FINAL_ANSWER in ask(path, USER, *[called, result] * CALLS, tools=tools)
+
+
+def test_its_calls_have_different_ids() -> None:
+    path = "/v1/chat/completions"
+    first, second = (ask(path, USER, *[RESULTS[path]] * results) for results in (0, 1))
+    ids = [
+        json.loads(reply)["choices"][0]["message"]["tool_calls"][0]["id"]
+        for reply in (first, second)
+    ]
+    assert len(set(ids)) == 2
