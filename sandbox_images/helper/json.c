@@ -46,15 +46,15 @@ static struct json value_after(const char *at, const char *end) {
 }
 
 struct json json_element(struct json array, struct json before) {
+    if (!array.start || array.end - array.start < 2 || *array.start != '[') return (struct json){0};
     const char *end = array.end - 1;
-    if (!array.start || array.start >= end || *array.start != '[') return (struct json){0};
     struct json element = value_after(before.start ? before.end : array.start, end);
     return element.start < element.end ? element : (struct json){0};
 }
 
 struct json json_member(struct json object, const char *name) {
+    if (!object.start || object.end - object.start < 2 || *object.start != '{') return (struct json){0};
     const char *end = object.end - 1;
-    if (!object.start || object.start >= end || *object.start != '{') return (struct json){0};
     struct json key = value_after(object.start, end);
     while (key.start < key.end) {
         struct json value = value_after(key.end, end);
