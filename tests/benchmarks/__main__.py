@@ -68,7 +68,7 @@ EXPECTED = (
     Expected("lateral-thinking:{originals}/AgentBench:standard", oracle=50, noop=0),
     Expected("lateral-thinking:{originals}/AgentBench:dev", oracle=20, noop=0),
     Expected("lateral-thinking:host:{originals}/AgentBench:standard", oracle=50, noop=0),
-    # On a quiet machine 142: a question depends on the free memory.
+    # On a quiet machine 142: two questions depend on the free memory.
     Expected("os-interaction:{originals}/AgentBench:std", oracle=141, noop=0),
     Expected("os-interaction:{originals}/AgentBench:dev", oracle=25, noop=0),
     Expected("bfcl:multi_turn_base", oracle=200, noop=0, one_call_less=0),

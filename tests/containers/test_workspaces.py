@@ -20,6 +20,7 @@ from fumehood.engines.records import FolderRecords
 from fumehood.engines.state_folder import disk_folder
 from tests.architecture.project import ROOT
 from tests.parts.commands import fumehood, fumehood_json
+from tests.parts.workspaces import write_steps
 
 TASKS = ROOT / "examples" / "workspaces"
 NAME = "fix-the-average"
@@ -530,3 +531,49 @@ def test_an_agent_starts_after_the_health_check_which_must_succeed(tmp_path: Pat
     broken = rows(run)["broken"]
     assert broken["outcome"] == "infra(task)"
     assert "'exit 4' failed 3 times, the last time with status 4" in json.dumps(broken)
+
+
+def step(solution: str, condition: str, **files: str) -> dict[str, str]:
+    test = f"#!/bin/bash\n{condition} && echo 1 > /logs/verifier/reward.txt || "
+    return {
+        "solution/solve.sh": f"#!/bin/bash\n{solution}\n",
+        "tests/test.sh": f"{test}echo 0.5 > /logs/verifier/reward.txt\n",
+        **{name.replace("_", "/"): text for name, text in files.items()},
+    }
+
+
+def test_each_step_is_verified_with_the_files_at_its_end(tmp_path: Path) -> None:
+    first = step("echo one > /app/state", "grep -x one /app/state")
+    # Its script runs after the files of the first step were copied.
+    second = step(
+        "sed -i s/^/two/ /app/state",
+        "grep -x 'twoone, prepared' /app/state",
+        **{"workdir_setup.sh": "sed -i 's/$/, prepared/' state"},
+    )
+    wrong = step("echo 1 > /app/state", "grep -x one /app/state")
+    least = "min_reward = {reward = 0.75}\n"
+    tasks = {
+        "both": ({"one": first, "two": second}, ""),
+        "half": ({"one": wrong, "two": first}, ""),
+        "stopped": ({"one": wrong, "two": first}, least),
+        "final": ({"one": wrong, "two": first}, ""),
+        "broken": ({"one": first, "two": {**first, "workdir/setup.sh": "exit 7"}}, ""),
+    }
+    for name, (steps, threshold) in tasks.items():
+        shutil.copytree(TASKS / NAME, tmp_path / "set" / name)
+        file = tmp_path / "set" / name / "task.toml"
+        if name == "final":
+            file.write_text(f'multi_step_reward_strategy = "final"\n{file.read_text()}')
+        settings = f'[[steps]]\nname = "one"\n{threshold}[[steps]]\nname = "two"\n'
+        write_steps(file.parent, steps, settings)
+    run = tmp_path / "run"
+    words = ("run", f"harbor:{tmp_path / 'set'}", "-a", "oracle", "--engine", "docker")
+    fumehood_json(*words, "--out", str(run), "--json", status=3, timeout_s=1200)
+    rewards = {name: row["metrics"].get("reward") for name, row in rows(run).items()}
+    assert rewards == {"both": 1.0, "half": 0.75, "stopped": 0.5, "final": 1.0, "broken": None}
+    assert rows(run)["both"]["success"] is True
+    assert rows(run)["broken"]["outcome"] == "infra(task)"
+    assert "step two: setup.sh failed with status 7" in json.dumps(rows(run)["broken"])
+    replay = ("replay", str(run), "--episode", "oracle/both", "--json")
+    replayed = fumehood_json(*replay, timeout_s=1200)
+    assert replayed["identical"] == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -56,3 +56,24 @@ def workspace_in(folder: Path, state: JsonObject) -> Iterator[Workspace]:
     finally:
         outside.close()
         process.wait(timeout=30)
+
+
+def write_steps(folder: Path, steps: Mapping[str, Mapping[str, str]], settings: str) -> None:
+    """Replace the tests and the solution of a Harbor task by steps.
+
+    Args:
+        folder: of the task.
+        steps: name → path in the folder of the step → content.
+        settings: to add to ``task.toml``.
+    """
+    for name in ("instruction.md", "tests", "solution"):
+        path = folder / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    for name, files in steps.items():
+        for place, content in {"instruction.md": f"Do {name}.", **files}.items():
+            file = folder / "steps" / name / place
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(content, encoding="utf-8")
+            file.chmod(0o755)
+    with (folder / "task.toml").open("a", encoding="utf-8") as config:
+        config.write(settings)

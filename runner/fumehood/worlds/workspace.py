@@ -20,7 +20,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from fumehood.core.episode_spec import EpisodeSpec
+from fumehood.core.conversation import Handover
+from fumehood.core.episode_spec import ONLY_SEAT, EpisodeSpec
 from fumehood.core.errors import InfraError, SpecError
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
@@ -31,7 +32,10 @@ from fumehood.worlds.schema import reject
 
 SETTING = "workspace"
 """Setting of the data source: the folder in which the service listens."""
-SOCKET_NAME = "workspace.sock"
+STEPS = "workspace_steps"
+"""Setting of the data source of a task with steps: the folder in which the service listens for the
+orchestrator."""
+SOCKET_NAME, STEPS_NAME = "workspace.sock", "steps.sock"
 CONNECT_TIMEOUT_S = 120.0
 """Time for the box of a workspace to start and to connect."""
 REPLY_BYTES_MAX = 32 << 20
@@ -125,8 +129,10 @@ class _NotDoneError(Exception):
 class Workspace:
     """State: what the task says about its workspace, and ``changed``, the paths below the watched
     folders that differ from the image, each with kind, mode, size and SHA-256. Optional: ``start``,
-    a command for the main session before the first call, and ``output_chars_max``, the characters
-    of a longer output that a result has."""
+    a command for the main session before the first call, ``output_chars_max``, the characters of a
+    longer output that a result has, and for the turns of a conversation with the rule ``world``
+    ``later_steps``, the instructions of the steps after the first, and ``step``, the number of the
+    current one from 1."""
 
     toolset_id = "workspace_v1"
 
@@ -171,6 +177,30 @@ class Workspace:
             return reject("not_done", str(error))
         except QuestionFailed as error:
             return reject("no_workspace", str(error))
+
+    def first_turn(self) -> Handover:
+        """Return the turn of the first step."""
+        return Handover(ONLY_SEAT, "")
+
+    def turn_after_answer(self, seat: str, text: str) -> Handover | None:
+        """Return the turn of the next step, after the files of this one have been copied; None
+        after the last step, and if there can be no next one."""
+        later, number = self.state.get("later_steps"), self.state.get("step", 1)
+        if not isinstance(later, list) or not isinstance(number, int) or number > len(later):
+            return None
+        box = self._box or (checker(SETTING) if are_routed() else None)
+        try:
+            if box is None or box.ask({"step": number}).get("ready") is not True:
+                return None
+        except QuestionFailed:
+            return None
+        self.state["step"] = number + 1
+        self.revision += 1
+        return Handover(seat, str(later[number - 1]))
+
+    def turn_after_end(self, seat: str) -> Handover | None:
+        """End the work: the agent has the only seat."""
+        return None
 
     def _begin(self) -> None:
         """Execute the task's ``start`` in the main session before the first call."""
@@ -327,24 +357,21 @@ class WorkspaceOutside:
     question_bytes_max = QUESTION_BYTES_MAX * 3 // 2
     has_failed = False
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, steps: Path | None = None) -> None:
         """Listen in a folder that only the box of this workspace sees.
 
+        Args:
+            folder: of the box.
+            steps: folder in which to listen for the orchestrator; None for a task without steps.
+
         Raises:
-            InfraError: the folder cannot be used.
+            InfraError: a folder cannot be used.
         """
         self._path = folder / SOCKET_NAME
-        self._listener = socket.socket(socket.AF_UNIX)
-        try:
-            self._path.unlink(missing_ok=True)
-            self._listener.bind(str(self._path))
-            # The box runs as another user; only this user and the box can enter the folder.
-            self._path.chmod(0o666)
-            self._listener.listen(1)
-        except OSError as error:
-            self._listener.close()
-            raise InfraError(f"cannot listen at {self._path}: {error.strerror}") from error
+        self._listener = _listen(self._path)
         self._connection: socket.socket | None = None
+        self._step_listener = _listen(steps / STEPS_NAME) if steps else None
+        self._step_connection: socket.socket | None = None
 
     def answer(self, question: bytes) -> bytes:
         """Return the reply of the helper in JSON.
@@ -352,7 +379,10 @@ class WorkspaceOutside:
         Raises:
             QuestionFailed: the box does not run any more, or its reply is too large.
         """
-        request = base64.b64decode(json.loads(question)["request"])
+        asked = json.loads(question)
+        if "step" in asked:
+            return self._ask_about_step()
+        request = base64.b64decode(asked["request"])
         try:
             connection = self._connected()
             send_frame(connection, request)
@@ -364,10 +394,30 @@ class WorkspaceOutside:
         return json.dumps({"answer": {"reply": base64.b64encode(reply).decode()}}).encode()
 
     def close(self) -> None:
-        """Close the connection."""
-        self._listener.close()
-        if self._connection is not None:
-            self._connection.close()
+        """Close the connections."""
+        for used in (
+            self._listener,
+            self._connection,
+            self._step_listener,
+            self._step_connection,
+        ):
+            if used is not None:
+                used.close()
+
+    def _ask_about_step(self) -> bytes:
+        """Tell the orchestrator that a step ended; return its reply."""
+        try:
+            if self._step_connection is None and self._step_listener is not None:
+                self._step_listener.settimeout(CONNECT_TIMEOUT_S)
+                self._step_connection, _ = self._step_listener.accept()
+            if self._step_connection is None:
+                raise QuestionFailed("the task has no steps")
+            send_frame(self._step_connection, b"{}")
+            reply = receive_frame(self._step_connection, REPLY_BYTES_MAX)
+        except OSError as error:
+            raise QuestionFailed(f"the run does not answer: {error.strerror}") from error
+        is_ready = reply is not None and json.loads(reply).get("ready") is True
+        return json.dumps({"answer": {"ready": is_ready}}).encode()
 
     def _connected(self) -> socket.socket:
         if self._connection is None:
@@ -378,6 +428,20 @@ class WorkspaceOutside:
             with suppress(OSError):
                 os.unlink(self._path)
         return self._connection
+
+
+def _listen(path: Path) -> socket.socket:
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        path.unlink(missing_ok=True)
+        listener.bind(str(path))
+        # The box runs as another user; only this user and the box can enter the folder.
+        path.chmod(0o666)
+        listener.listen(1)
+    except OSError as error:
+        listener.close()
+        raise InfraError(f"cannot listen at {path}: {error.strerror}") from error
+    return listener
 
 
 def open_outside(spec: EpisodeSpec) -> Outside:
@@ -391,4 +455,5 @@ def open_outside(spec: EpisodeSpec) -> Outside:
     folder = settings.get(SETTING)
     if not isinstance(folder, str):
         raise SpecError("data_source", "an episode in a workspace needs the folder of its socket")
-    return WorkspaceOutside(Path(folder))
+    steps = settings.get(STEPS)
+    return WorkspaceOutside(Path(folder), Path(steps) if isinstance(steps, str) else None)

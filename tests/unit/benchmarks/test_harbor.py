@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,7 @@ from fumehood.engines.images.workspace import build_workspace
 from fumehood.orchestrator.config import run_config
 from fumehood.orchestrator.setup import RunSetup
 from tests.architecture.project import ROOT
+from tests.parts.workspaces import write_steps
 
 TASKS = ROOT / "examples" / "workspaces"
 NAME = "fix-the-average"
@@ -95,7 +97,9 @@ def test_tests_inside_the_workspace_are_a_mode_of_the_suite(folder: Path) -> Non
         ("[verifier.environment]\ncpus = 2", "verifier.environment"),
         ('[solution.env]\nKEY = "${SECRET}"', "variables of the host in solution.env"),
         ('[[artifacts]]\nsource = "/app"\nservice = "db"', "artifacts with exclude or service"),
-        ('[[steps]]\nname = "one"', "steps"),
+        ('[[steps]]\nname = "one"', "steps.one without instruction.md"),
+        ('[[steps]]\nname = "../one"', "steps with the name '../one'"),
+        ('multi_step_reward_strategy = "best"', "multi_step_reward_strategy best"),
     ],
 )
 def test_what_cannot_be_honoured_is_refused_by_name(
@@ -234,3 +238,46 @@ def test_a_health_check_has_the_defaults_of_harbor(folder: Path) -> None:
         "start_period_s": 0.0,
         "start_interval_s": 5.0,
     }
+
+
+def test_a_step_is_a_turn_with_its_own_tests_and_time(folder: Path) -> None:
+    files = {"tests/test.sh": "pip install six", "solution/solve.sh": "true"}
+    steps = "[[steps]]\nname = 'one'\nmin_reward = 1\n[[steps]]\nname = 'two'\n"
+    times = "agent.timeout_sec = 5\nverifier.timeout_sec = 7\nartifacts = ['/x']\n"
+    write_steps(folder / NAME, {"one": files, "two": files}, f"{steps}{times}")
+    (case,) = load_suite(f"harbor:{folder}").cases
+    assert case.task.initial_state["later_steps"] == ["Do two."]
+    assert case.task.seats[0].instruction == "Do one."
+    assert case.task.seats[0].budget[BudgetKind.WALL_MS] == 605_000
+    criterion: dict[str, Any] = dict(case.gold.criteria[0])
+    one, two = criterion["steps"]
+    assert (one["min_reward"], one["verifier_timeout_s"], one["artifacts"]) == (1, 600.0, [])
+    assert (two["min_reward"], two["verifier_timeout_s"], two["artifacts"]) == (None, 7.0, ["/x"])
+    assert two["tests"] == ["tests", "steps/two/tests"]
+    assert any("pip install" in line and "six" in line for line in criterion["verifier_lines"])
+    moves = [move.get("tool_name", "submit") for move in case.gold.oracle or ()]
+    assert moves == ["upload", "bash", "submit", "bash", "upload", "bash"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "reason"),
+    [
+        ('min_reward = "all"', "min_reward that is no number"),
+        ('agent.user = "alice"', "agent.user"),
+        ('verifier.network_mode = "public"', "network_mode"),
+        ("verifier.environment = {cpus = 2}", "verifier.environment"),
+    ],
+)
+def test_what_a_step_cannot_have_is_refused_by_name(
+    folder: Path, setting: str, reason: str
+) -> None:
+    steps = f"[[steps]]\nname = 'one'\n{setting}\n"
+    write_steps(folder / NAME, {"one": {"tests/test.sh": ""}}, steps)
+    with pytest.raises(InputError, match=rf"{NAME}: steps[.]one {reason}"):
+        load_suite(f"harbor:{folder}")
+
+
+def test_steps_are_not_tested_inside_the_workspace(folder: Path) -> None:
+    write_steps(folder / NAME, {"one": {"tests/test.sh": ""}}, "[[steps]]\nname = 'one'\n")
+    with pytest.raises(InputError, match="steps with shared:"):
+        load_suite(f"harbor:shared:{folder}")

@@ -10,15 +10,17 @@ import base64
 import re
 import shlex
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from fumehood.benchmarks.harbor.services import services_of
 from fumehood.benchmarks.harbor.setup_of_tests import packages_of
+from fumehood.benchmarks.harbor.steps import Step, healthcheck_of, problems_of_steps, steps_of
 from fumehood.benchmarks.harbor.unsupported import Unsupported
 from fumehood.benchmarks.shared.checkout import digest_of_folder
+from fumehood.core.conversation import ConversationSpec
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.errors import InputError
 from fumehood.core.gold import Gold
@@ -33,8 +35,6 @@ AGENT_TIMEOUT_S = 900.0
 """Of a task that states none."""
 SOLUTION_BYTES_MAX = 700_000
 """Of one file of a solution, which is one argument of a call."""
-_TIMES = {"interval": 5.0, "timeout": 30.0, "start_period": 0.0, "start_interval": 5.0}
-"""Times of a health check → default, seconds."""
 OFFLINE, SHARED = "offline:", "shared:"
 MODES = (OFFLINE, SHARED)
 """Beginnings of the argument: play tasks without the network that they may use, and run tests only
@@ -118,7 +118,9 @@ def _case(folder: Path, modes: frozenset[str]) -> Case:
     for reason in _problems(config, folder, modes):
         raise Unsupported(reason)
     environment, verifier = config.get("environment", {}), config.get("verifier", {})
+    steps = steps_of(config, folder)
     agent_s = float(config.get("agent", {}).get("timeout_sec") or AGENT_TIMEOUT_S)
+    wall_s = sum(step.agent_s or agent_s for step in steps) if steps else agent_s
     has_own_image = (folder / "tests" / "Dockerfile").is_file() and _is_separate(verifier)
     digest = digest_of_folder(folder)
     criterion: JsonObject = {
@@ -133,20 +135,27 @@ def _case(folder: Path, modes: frozenset[str]) -> Case:
         "artifacts": [*_artifacts(config.get("artifacts", []))],
         "verifier_folder": "tests" if has_own_image else "environment",
         "verifier_timeout_s": float(verifier.get("timeout_sec") or 600),
-        "verifier_lines": _verifier_lines(folder) if not has_own_image else [],
+        "verifier_lines": _verifier_lines(folder, steps) if not has_own_image else [],
         "verifier_env": {**_variables(config, "verifier")},
     }
-    if healthcheck := _healthcheck(environment.get("healthcheck")):
+    if healthcheck := healthcheck_of(environment.get("healthcheck"), "environment"):
         criterion["healthcheck"] = healthcheck
     services, variables = services_of(folder)
     if services or variables:
         environ = {**variables, **_variables(config, "environment")}
         criterion |= {"services": [*services], "env": {**environ}}
+    if steps:
+        strategy = config.get("multi_step_reward_strategy")
+        criterion |= {"steps": [_step(step, criterion) for step in steps], "step_rewards": strategy}
     if SHARED in modes:
         collect: list[Json] = [str(hook["command"]) for hook in verifier.get("collect", [])]
         criterion |= {"verification": SHARED_TESTS, "collect": collect}
-    instruction = (folder / "instruction.md").read_text("utf-8").strip()
-    oracle = tuple(_oracle(folder, config, agent_s))
+    first, *later = [
+        (place / "instruction.md").read_text("utf-8").strip()
+        for place in ([step.folder for step in steps] or [folder])
+    ]
+    oracle = tuple(_oracle_of_steps(folder, steps, config, agent_s))
+    state: JsonObject = {"task": folder.name, "digest": digest, "changed": {}}
     metadata = config.get("metadata", {})
     tags: JsonObject = {
         key: metadata[key]
@@ -157,8 +166,9 @@ def _case(folder: Path, modes: frozenset[str]) -> Case:
         task_id=folder.name,
         world=WORKSPACE,
         harness_mode="native",
-        initial_state={"task": folder.name, "digest": digest, "changed": {}},
-        seats=(SeatSpec(instruction=instruction, budget=Budget(wall_ms=round(agent_s * 1000))),),
+        initial_state=state | ({"later_steps": [*later]} if steps else {}),
+        seats=(SeatSpec(instruction=first, budget=Budget(wall_ms=round(wall_s * 1000))),),
+        conversation=ConversationSpec("world", {}) if steps else None,
         tags={"domain": WORKSPACE, **tags},
     )
     return Case(
@@ -200,7 +210,7 @@ def _problems(config: Mapping[str, Any], folder: Path, modes: frozenset[str]) ->
     version = str(config.get("schema_version", config.get("version", "1.0")))
     refused = {
         f"schema_version {version}": not version.startswith("1."),
-        "steps": config.get("steps"),
+        f"steps with {SHARED}": SHARED in modes and config.get("steps"),
         "trajectory.json": (folder / "trajectory.json").exists(),
         "environment without a Dockerfile": not (folder / "environment" / "Dockerfile").is_file(),
         "environment.os": str(environment.get("os", "linux")).lower() != "linux",
@@ -216,6 +226,7 @@ def _problems(config: Mapping[str, Any], folder: Path, modes: frozenset[str]) ->
     for name in ("gpus", "tpu", "mcp_servers", "skills_dir"):
         if environment.get(name):
             yield f"environment.{name}"
+    yield from problems_of_steps(config, folder, is_offline=OFFLINE in modes)
     if OFFLINE not in modes:
         yield from _networks(config)
     for table in ("environment", "verifier", "agent"):
@@ -241,21 +252,6 @@ def _live(verifier: Mapping[str, Any], folder: Path, modes: frozenset[str]) -> d
     }
 
 
-def _healthcheck(check: Any) -> JsonObject:
-    """Return the settings of a health check with Harbor's defaults; empty if there is none."""
-    if not check:
-        return {}
-    if not isinstance(check, dict) or not isinstance(check.get("command"), str):
-        raise Unsupported("environment.healthcheck without a command")
-    if unknown := sorted(set(check) - {"command", "retries"} - {f"{name}_sec" for name in _TIMES}):
-        raise Unsupported(f"environment.healthcheck.{unknown[0]}")
-    try:
-        times = {f"{name}_s": float(check.get(f"{name}_sec", s)) for name, s in _TIMES.items()}
-        return {"command": check["command"], "retries": int(check.get("retries", 3)), **times}
-    except (TypeError, ValueError):
-        raise Unsupported("environment.healthcheck with a value that is no number") from None
-
-
 def _networks(config: Mapping[str, Any]) -> Iterator[str]:
     """Yield each permission to use the internet."""
     remedy = f"; harbor:{OFFLINE}PATH plays it without a network"
@@ -277,10 +273,29 @@ def _variables(config: Mapping[str, Any], table: str) -> dict[str, str]:
     }
 
 
-def _verifier_lines(folder: Path) -> list[Json]:
+def _verifier_lines(folder: Path, steps: Sequence[Step]) -> list[Json]:
     """Return lines of a Dockerfile that install what the tests install."""
-    script = (folder / "tests" / "test.sh").read_text("utf-8", "replace")
-    return [*packages_of(script).lines()]
+    places = [step.test_script for step in steps] or [folder / "tests" / "test.sh"]
+    scripts = [place.read_text("utf-8", "replace") for place in places]
+    for script in scripts:
+        packages_of(script)
+    return [*packages_of("\n".join(scripts)).lines()]
+
+
+def _step(step: Step, task: Mapping[str, Json]) -> JsonObject:
+    """Return the settings of a step, which replace those of the task."""
+    shared, env = task["artifacts"], task["verifier_env"]
+    assert isinstance(shared, list)
+    assert isinstance(env, dict)
+    return {
+        "name": step.name,
+        "min_reward": step.min_reward,
+        "tests": ["tests", f"steps/{step.name}/tests"],
+        "artifacts": [*shared, *_artifacts([*step.artifacts])],
+        "verifier_timeout_s": step.verifier_s or task["verifier_timeout_s"],
+        "verifier_env": {**env, **_variables({"verifier": step.verifier}, "verifier")},
+        "step_healthcheck": healthcheck_of(step.healthcheck, f"steps.{step.name}"),
+    }
 
 
 def _is_separate(verifier: Mapping[str, Any]) -> bool:
@@ -308,6 +323,21 @@ def _size_mb(environment: Mapping[str, Any], name: str) -> int | None:
         return int(float(text[:-1]) * factor)
     except ValueError:
         raise Unsupported(f"environment.{name} {text}") from None
+
+
+def _oracle_of_steps(
+    folder: Path, steps: Sequence[Step], config: Mapping[str, Any], timeout_s: float
+) -> Iterator[JsonObject]:
+    """Yield the moves of all solutions, with a submission between two steps; none if a step lacks
+    a solution."""
+    if not steps:
+        yield from _oracle(folder, config, timeout_s)
+    elif all((step.folder / "solution" / "solve.sh").is_file() for step in steps):
+        for step in steps:
+            if step is not steps[0]:
+                yield {"submit": f"The step {steps[steps.index(step) - 1].name} is done."}
+                yield {"tool_name": "bash", "args": {"command": "rm -rf /solution"}}
+            yield from _oracle(step.folder, config, step.agent_s or timeout_s)
 
 
 def _oracle(folder: Path, config: Mapping[str, Any], timeout_s: float) -> Iterator[JsonObject]:

@@ -7,7 +7,7 @@ import secrets
 import shlex
 import shutil
 import socket
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import PurePosixPath
@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from fumehood.core.episode_spec import DataMode, DataSource, EpisodeSpec
 from fumehood.core.errors import InfraError, InputError
-from fumehood.core.json_values import Json
+from fumehood.core.json_values import JsonObject
 from fumehood.core.outcome import Infra, InfraKind
 from fumehood.engines.engine import (
     BOX_SOCKET_DIR,
@@ -26,6 +26,7 @@ from fumehood.engines.engine import (
     BoxSpec,
     Exit,
     KilledOutside,
+    LiveWorkspaceBox,
     TooLarge,
     Workspace,
     WorkspaceBox,
@@ -45,6 +46,7 @@ from fumehood.orchestrator.workspaces.services import (
     start_service,
     unhealthy,
 )
+from fumehood.orchestrator.workspaces.steps import Files, StepFiles, combined, is_reached
 from fumehood.orchestrator.workspaces.tests_inside import live, verified_inside
 from fumehood.orchestrator.workspaces.verification import (
     POLL_MS,
@@ -54,7 +56,7 @@ from fumehood.orchestrator.workspaces.verification import (
     verified,
 )
 from fumehood.scorers.verdict import Verdict
-from fumehood.worlds.workspace import SETTING, SOCKET_NAME
+from fumehood.worlds.workspace import SETTING, SOCKET_NAME, STEPS
 
 T = TypeVar("T")
 ERROR_CHARS_MAX = 200
@@ -143,6 +145,7 @@ class EpisodeWorkspace:
         self._problem = ""
         self._setup_problem = ""
         self._services: list[WorkspaceBox] = []
+        self._steps: StepFiles | None = None
         self._files: tuple[Copied, tuple[str, ...]] | None = None
         self._changed: tuple[str, ...] = ()
 
@@ -156,8 +159,12 @@ class EpisodeWorkspace:
         shutil.copy(self._plan.helper, self._folder / "bin" / "fumehood")
         for path in (self._folder, self._folder / "bin", self._folder / "bin" / "fumehood"):
             path.chmod(0o755)
+        # B does not see this folder.
+        self._steps_folder = folder / secrets.token_hex(8)
+        self._steps_folder.mkdir(0o755)
         if os.geteuid() == 0:
-            os.chown(self._folder, self._plan.owner_uid, -1)
+            for path in (self._folder, self._steps_folder):
+                os.chown(path, self._plan.owner_uid, -1)
         return self
 
     def __exit__(
@@ -178,7 +185,10 @@ class EpisodeWorkspace:
     def add_to(self, spec: EpisodeSpec) -> EpisodeSpec:
         """Return a specification with the folder in which the service listens, and without tools
         for an agent inside the workspace."""
-        source = DataSource(DataMode.OFFLINE, {SETTING: str(self._folder)})
+        settings: JsonObject = {SETTING: str(self._folder)}
+        if self._plan.steps:
+            settings[STEPS] = str(self._steps_folder)
+        source = DataSource(DataMode.OFFLINE, settings)
         spec = replace(spec, data_source=source)
         return spec if self._plan.agent is None else without_tools(spec)
 
@@ -194,8 +204,13 @@ class EpisodeWorkspace:
         self._thread.start()
         if self._plan.services:
             self._start_services()
-        if self._plan.healthcheck:
-            self._wait_until_healthy(self._plan.healthcheck)
+        if not (self._plan.healthcheck or self._plan.steps):
+            return
+        self._started.wait()
+        if self._box is not None:
+            self._prepare(live(self._box))
+        if self.infra is not None:
+            raise InfraError("the workspace is not ready")
 
     def _start_services(self) -> None:
         """Start the services of the task, each when those before it are healthy."""
@@ -224,15 +239,26 @@ class EpisodeWorkspace:
                 self.infra = self.infra or Infra(InfraKind.TASK, reason)
                 raise InfraError("the services of the task are not ready")
 
-    def _wait_until_healthy(self, check: Mapping[str, Json]) -> None:
-        self._started.wait()
-        if self._box is not None:
-            problem = health_problem(live(self._box), check, self._is_abandoned)
-            if not problem:
-                return
-            reason = f"the health check of the task failed, report it to its author: {problem}"
+    def _prepare(self, box: LiveWorkspaceBox) -> None:
+        """Wait until B passed the health check, and prepare the first step."""
+        plan, problem = self._plan, ""
+        if plan.healthcheck:
+            problem = health_problem(box, plan.healthcheck, self._is_abandoned)
+            problem = problem and f"health check: {problem}"
+        if plan.steps and not problem:
+
+            def copy(number: int) -> Files:
+                return self._twice(lambda: copied_from(box, plan.of_step(number)))
+
+            self._steps = StepFiles(plan, box, copy, self._is_abandoned)
+            self._steps.serve(self._steps_folder)
+            problem = self._steps.problem
+        self._blame_task(problem)
+
+    def _blame_task(self, problem: str) -> None:
+        if problem:
+            reason = f"the task cannot be played, report it to its author: {problem}"
             self.infra = self.infra or Infra(InfraKind.TASK, reason)
-        raise InfraError("the workspace is not ready")
 
     def start_agent(self, spec: BoxSpec) -> Box:
         """Start the box of an agent that runs inside the workspace.
@@ -280,26 +306,35 @@ class EpisodeWorkspace:
         """
         try:
             self.stop()
+            if self._steps is not None:
+                self._blame_task(self._steps.problem)
+                if self._steps.error is not None:
+                    self._fail(self._steps.error)
             if self._box is None or self.infra is not None:
                 return None
-            if self._setup_problem:
-                return Verdict(problem=self._setup_problem)
-            if self._plan.program:
-                if answer is None:
-                    return Verdict(problem="the agent submitted no answer")
-                text = answer.replace("\0", "").encode("utf-8", "replace").decode()
-                self._plan = replace(self._plan, answer=text[:ANSWER_CHARS_MAX])
-            if self._plan.is_shared:
-                return self._verified_inside(self._box)
-            verdict = self._verified(self._box)
-            if self._plan.agent is not None:
-                verdict = replace(verdict, changed=self._changed)
-            elif self._plan.has_shared_score:
-                verdict = replace(verdict, shared=self._verified_inside(self._box))
-            return verdict
+            return self._verdict(self._box, answer)
         except (InfraError, InputError) as error:
             self._fail(error)
             return None
+
+    def _verdict(self, box: WorkspaceBox, answer: str | None) -> Verdict:
+        if self._steps is not None:
+            return self._verified_steps(box, self._steps.taken)
+        if self._setup_problem:
+            return Verdict(problem=self._setup_problem)
+        if self._plan.program:
+            if answer is None:
+                return Verdict(problem="the agent submitted no answer")
+            text = answer.replace("\0", "").encode("utf-8", "replace").decode()
+            self._plan = replace(self._plan, answer=text[:ANSWER_CHARS_MAX])
+        if self._plan.is_shared:
+            return self._verified_inside(box)
+        verdict = self._verified(box)
+        if self._plan.agent is not None:
+            verdict = replace(verdict, changed=self._changed)
+        elif self._plan.has_shared_score:
+            verdict = replace(verdict, shared=self._verified_inside(box))
+        return verdict
 
     def _verified(self, box: WorkspaceBox) -> Verdict:
         """Copy the files of B, which is killed or paused, into C, and return the verdict of C."""
@@ -315,11 +350,46 @@ class EpisodeWorkspace:
             files, deleted = self._files or self._twice(lambda: copied_from(box, plan))
             if not plan.is_live:
                 self._close()
-            return self._twice(
-                lambda: verified(plan, self._folder / "bin", files, deleted, self._is_abandoned)
-            )
+            return self._verified_files(plan, files, deleted)
         except (BadArtifacts, TooLarge) as error:
             return Verdict(problem=str(error))
+
+    def _verified_steps(self, box: WorkspaceBox, taken: Sequence[Files | Verdict]) -> Verdict:
+        """Run the tests of each step in a new C, up to the first one whose reward is too small."""
+        plan = self._plan
+        if self._problem:
+            return Verdict(problem=self._problem)
+        verdicts: list[Verdict] = []
+        for number, step in enumerate(plan.steps, 1):
+            try:
+                files = self._files_of_step(taken, number, box)
+                verdict = (
+                    files
+                    if isinstance(files, Verdict)
+                    else self._verified_files(plan.of_step(number), *files)
+                )
+            except (BadArtifacts, TooLarge) as error:
+                verdict = Verdict(problem=str(error))
+            verdicts.append(verdict)
+            if not is_reached(verdict, step.get("min_reward")):
+                break
+        names = [str(step["name"]) for step in plan.steps]
+        return combined(names, verdicts, plan.settings.get("step_rewards"))
+
+    def _files_of_step(
+        self, taken: Sequence[Files | Verdict], number: int, box: WorkspaceBox
+    ) -> Files | Verdict:
+        if number <= len(taken):
+            return taken[number - 1]
+        if number > len(taken) + 1:
+            return Verdict(problem="the agent ended before this step")
+        return self._twice(lambda: copied_from(box, self._plan.of_step(number)))
+
+    def _verified_files(
+        self, plan: WorkspacePlan, files: Copied, deleted: tuple[str, ...]
+    ) -> Verdict:
+        socket_dir = self._folder / "bin"
+        return self._twice(lambda: verified(plan, socket_dir, files, deleted, self._is_abandoned))
 
     def _verified_inside(self, box: WorkspaceBox) -> Verdict:
         try:

@@ -36,7 +36,7 @@ def health_problem(
     start_end_s = monotonic() + _number(check, "start_period_s")
     while True:
         is_starting = monotonic() < start_end_s
-        status = _status(box, command, int(_number(check, "timeout_s")), is_abandoned)
+        status = status_of(box, command, int(_number(check, "timeout_s")), is_abandoned)
         if status == 0:
             return ""
         failures += not is_starting
@@ -47,10 +47,14 @@ def health_problem(
             return f"the workspace ended before {command!r} succeeded"
 
 
-def _status(
+def status_of(
     box: LiveWorkspaceBox, command: str, timeout_s: int, is_abandoned: Callable[[], bool]
 ) -> int | None:
-    """Return the exit status of a command; None if it does not end."""
+    """Return the exit status of a command for bash; None if it does not end.
+
+    Raises:
+        InfraError: the engine does not answer, or the run was abandoned.
+    """
     limited = ("timeout", "-k", str(_STOP_S), str(timeout_s), "bash", "-c", command)
     status = box.execute(limited, {})
     deadline_s = monotonic() + timeout_s + 2 * _STOP_S

@@ -73,6 +73,20 @@ class WorkspacePlan:
         return check if isinstance(check, dict) else {}
 
     @property
+    def steps(self) -> tuple[Mapping[str, Json], ...]:
+        """The settings of the steps; empty for a task without steps."""
+        steps = self.settings.get("steps")
+        return (
+            tuple(step for step in steps if isinstance(step, dict))
+            if isinstance(steps, list)
+            else ()
+        )
+
+    def of_step(self, number: int) -> WorkspacePlan:
+        """Return the plan with the settings of a step, by its number from 1."""
+        return replace(self, settings={**self.settings, **self.steps[number - 1]})
+
+    @property
     def program(self) -> str:
         """Python source that evaluates an answer and writes the reward; empty for tests of files
         of the workspace."""
@@ -223,10 +237,11 @@ class Workspaces:
                 f"the engine {engine.name} runs no tests inside a workspace, as "
                 f"{'the suite' if is_shared else '--shared-score'} demands: use --engine docker"
             )
-        if settings.get("healthcheck") and not isinstance(engine, LiveWorkspaceEngine):
+        needs_live = settings.get("healthcheck") or settings.get("steps")
+        if needs_live and not isinstance(engine, LiveWorkspaceEngine):
             raise InputError(
-                f"the engine {engine.name} runs no health check of a workspace, as the task "
-                f"{case.task.task_id} demands: use --engine docker"
+                f"the engine {engine.name} runs no health checks and no steps in a workspace, as "
+                f"the task {case.task.task_id} demands: use --engine docker"
             )
         # Tests inside the workspace find their packages there.
         workspace = engine.prepare_workspace(
@@ -309,6 +324,7 @@ def why_not_inside(case: Case) -> str:
         "setup": "its workspace is set up by commands",
         "healthcheck": "it has a health check",
         "services": "it has services",
+        "steps": "it has steps",
     }
     return next((reason for name, reason in reasons.items() if settings.get(name)), "")
 
@@ -324,7 +340,9 @@ def check_shared_score(cases: Iterable[Case]) -> None:
 
 def _has_shared_mode(settings: Mapping[str, Json]) -> bool:
     """Return whether a task could be verified in its workspace, but is not."""
-    has_tests = settings.get("verifier_folder") != "tests" and "verifier_program" not in settings
+    has_tests = settings.get("verifier_folder") != "tests" and not (
+        settings.keys() & {"verifier_program", "steps"}
+    )
     return has_tests and settings.get("verification") != SHARED_TESTS
 
 

@@ -204,8 +204,11 @@ def tests_of(plan: WorkspacePlan) -> bytes | None:
     if plan.program:
         evaluate = f"#!/bin/sh\nexec python3 /tests/verify.py {shlex.quote(plan.answer)}\n"
         return tar_of({"tests/test.sh": evaluate, "tests/verify.py": plan.program})
+    folders = settings.get("tests")
     with tarfile.open(fileobj=content, mode="w") as archive:
-        archive.add(Path(str(settings["folder"]), "tests"), "tests")
+        for name in folders if isinstance(folders, list) else ["tests"]:
+            if (folder := Path(str(settings["folder"]), str(name))).is_dir():
+                archive.add(folder, "tests")
     return content.getvalue()
 
 

@@ -1,0 +1,132 @@
+"""Reads the steps of a Harbor task, and health checks. Source: Harbor 0.25, models/task/config.py
+and models/task/paths.py."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fumehood.benchmarks.harbor.unsupported import Unsupported
+from fumehood.core.json_values import Json, JsonObject
+
+STRATEGIES = (None, "mean", "final")
+_TIMES = {"interval": 5.0, "timeout": 30.0, "start_period": 0.0, "start_interval": 5.0}
+"""Times of a health check → default, seconds."""
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step, whose folder has an instruction."""
+
+    name: str
+    folder: Path
+    test_script: Path
+    agent_s: float | None
+    verifier_s: float | None
+    min_reward: Json
+    verifier: Mapping[str, Any] = field(default_factory=dict)
+    artifacts: tuple[Any, ...] = ()
+    healthcheck: Any = None
+
+
+def steps_of(config: Mapping[str, Any], folder: Path) -> list[Step]:
+    """Return the steps of a task without problems; empty if it has none."""
+    return [_step(values, folder) for values in config.get("steps", [])]
+
+
+def problems_of_steps(
+    config: Mapping[str, Any], folder: Path, *, is_offline: bool
+) -> Iterator[str]:
+    """Yield what is not supported in the steps of a task.
+
+    Args:
+        config: of the task.
+        folder: of the task.
+        is_offline: whether a permission to use the network is no problem.
+    """
+    steps = config.get("steps", [])
+    if not isinstance(steps, list) or not all(isinstance(step, dict) for step in steps):
+        yield "steps that are no tables"
+        return
+    if config.get("multi_step_reward_strategy") not in STRATEGIES:
+        yield f"multi_step_reward_strategy {config['multi_step_reward_strategy']}"
+    if steps and (folder / "tests" / "Dockerfile").exists():
+        yield "steps with an image of their tests"
+    for step in steps:
+        name = str(step.get("name"))
+        if not _NAME.fullmatch(name):
+            yield f"steps with the name {name!r}"
+            continue
+        own = folder / "steps" / name
+        agent, verifier = step.get("agent", {}), step.get("verifier", {})
+        network = {agent.get("network_mode"), verifier.get("network_mode")}
+        refused = {
+            "without instruction.md": not (own / "instruction.md").is_file(),
+            "without tests/test.sh": not _test_script(own, folder).is_file(),
+            "agent.user": agent.get("user") not in (None, "root", 0),
+            "verifier.user": verifier.get("user") not in (None, "root", 0),
+            "verifier.collect": verifier.get("collect"),
+            "verifier.environment": verifier.get("environment"),
+            "with an image of its tests": (own / "tests" / "Dockerfile").exists(),
+            "network_mode": not is_offline and network - {None, "no-network"},
+            "artifacts with exclude or service": any(
+                isinstance(entry, dict) and set(entry) - {"source", "destination"}
+                for entry in step.get("artifacts", [])
+            ),
+            "min_reward that is no number": not _is_threshold(step.get("min_reward")),
+        }
+        yield from (f"steps.{name} {what}" for what, is_there in refused.items() if is_there)
+
+
+def healthcheck_of(check: Any, place: str) -> JsonObject:
+    """Return the settings of a health check with Harbor's defaults; empty if there is none.
+
+    Args:
+        check: the table.
+        place: its parent in ``task.toml``, for messages.
+
+    Raises:
+        Unsupported: it has no command, an unknown setting or an invalid number.
+    """
+    if not check:
+        return {}
+    if not isinstance(check, dict) or not isinstance(check.get("command"), str):
+        raise Unsupported(f"{place}.healthcheck without a command")
+    if unknown := sorted(set(check) - {"command", "retries"} - {f"{name}_sec" for name in _TIMES}):
+        raise Unsupported(f"{place}.healthcheck.{unknown[0]}")
+    try:
+        times = {f"{name}_s": float(check.get(f"{name}_sec", s)) for name, s in _TIMES.items()}
+        return {"command": check["command"], "retries": int(check.get("retries", 3)), **times}
+    except (TypeError, ValueError):
+        raise Unsupported(f"{place}.healthcheck with a value that is no number") from None
+
+
+def _step(values: Mapping[str, Any], folder: Path) -> Step:
+    own, verifier = folder / "steps" / str(values["name"]), values.get("verifier", {})
+    agent_s = values.get("agent", {}).get("timeout_sec")
+    return Step(
+        name=own.name,
+        folder=own,
+        test_script=_test_script(own, folder),
+        agent_s=float(agent_s) if agent_s else None,
+        verifier_s=float(verifier["timeout_sec"]) if verifier.get("timeout_sec") else None,
+        min_reward=values.get("min_reward"),
+        verifier=verifier,
+        artifacts=tuple(values.get("artifacts", ())),
+        healthcheck=values.get("healthcheck"),
+    )
+
+
+def _test_script(own: Path, folder: Path) -> Path:
+    """Return the test script of a step, or that of all steps."""
+    script = own / "tests" / "test.sh"
+    return script if script.is_file() else folder / "tests" / "test.sh"
+
+
+def _is_threshold(value: Any) -> bool:
+    numbers = value.values() if isinstance(value, dict) else () if value is None else (value,)
+    return all(isinstance(number, int | float) for number in numbers)

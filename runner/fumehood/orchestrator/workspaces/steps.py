@@ -1,0 +1,171 @@
+"""Steps of a task: what happens in B between two steps, and the reward of all steps together.
+
+The world asks at the end of a step. While B is paused, the engine copies its files for the tests of
+this step, which run after the episode. Then the files and the script of the next step are added.
+Source: Harbor 0.24, trial/multi_step.py and trial/trial.py.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import socket
+import tarfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from threading import Thread
+
+from fumehood.core.errors import InfraError
+from fumehood.core.json_values import Json
+from fumehood.engines.engine import LiveWorkspaceBox, TooLarge
+from fumehood.orchestrator.workspaces.artifacts import BadArtifacts, Copied
+from fumehood.orchestrator.workspaces.healthcheck import health_problem, status_of
+from fumehood.orchestrator.workspaces.plans import WorkspacePlan
+from fumehood.orchestrator.workspaces.verification import OUTPUT_CHARS_MAX
+from fumehood.scorers.verdict import REWARD, Verdict
+from fumehood.supervised.frames import receive_frame, send_frame
+from fumehood.worlds.workspace import STEPS_NAME
+
+FINAL = "final"
+"""Strategy: the reward of the last step counts; otherwise the mean of all steps."""
+SETUP_TIMEOUT_S = 600
+_FRAME_BYTES_MAX = 1 << 16
+Files = tuple[Copied, tuple[str, ...]]
+"""Files of a workspace for a verifier, and paths to delete there."""
+
+
+class StepFiles:
+    """Takes the files of a workspace at the end of each step but the last."""
+
+    def __init__(
+        self,
+        plan: WorkspacePlan,
+        box: LiveWorkspaceBox,
+        copy: Callable[[int], Files],
+        is_abandoned: Callable[[], bool],
+    ) -> None:
+        """Prepare the first step.
+
+        Args:
+            plan: of a task with steps.
+            box: the workspace.
+            copy: returns the files for the tests of a step, by its number from 1.
+            is_abandoned: whether the run was abandoned.
+
+        Raises:
+            InfraError: the engine does not answer.
+        """
+        self.taken: list[Files | Verdict] = []
+        """By step: its files, or why they cannot be copied."""
+        self.problem = ""
+        """Why a step could not be prepared, which is the fault of the task; empty if it could."""
+        self.error: InfraError | None = None
+        self._plan, self._box, self._copy = plan, box, copy
+        self._is_abandoned = is_abandoned
+        self._prepare(1)
+
+    def serve(self, folder: Path) -> None:
+        """Connect to the service, which listens in a folder, and answer it in another thread."""
+        connection = socket.socket(socket.AF_UNIX)
+        connection.connect(str(folder / STEPS_NAME))
+        Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        with connection, suppress(OSError):
+            while receive_frame(connection, _FRAME_BYTES_MAX) is not None:
+                try:
+                    self._end_step()
+                except InfraError as error:
+                    self.error = error
+                is_ready = not self.problem and self.error is None
+                send_frame(connection, json.dumps({"ready": is_ready}).encode())
+
+    def _end_step(self) -> None:
+        self._box.pause()
+        try:
+            self.taken.append(self._copy(len(self.taken) + 1))
+        except (BadArtifacts, TooLarge) as error:
+            self.taken.append(Verdict(problem=str(error)))
+        finally:
+            self._box.resume()
+        self._prepare(len(self.taken) + 1)
+
+    def _prepare(self, number: int) -> None:
+        """Add the files of a step, run its script, and wait until it is ready."""
+        plan = self._plan.of_step(number)
+        name = str(plan.settings["name"])
+        top = plan.image.working_dir
+        folder = Path(str(plan.settings["folder"]), "steps", name, "workdir")
+        problem = ""
+        if folder.is_dir():
+            self._box.unpack(_tar(folder, top))
+        if (folder / "setup.sh").is_file():
+            script = f"bash {top.rstrip('/')}/setup.sh"
+            status = status_of(self._box, script, SETUP_TIMEOUT_S, self._is_abandoned)
+            problem = "" if status == 0 else f"setup.sh failed with status {status}"
+        if plan.settings.get("step_healthcheck") and not problem:
+            check = plan.settings["step_healthcheck"]
+            assert isinstance(check, dict)
+            problem = health_problem(self._box, check, self._is_abandoned)
+        self.problem = problem and f"step {name}: {problem}"
+
+
+def _tar(folder: Path, top: str) -> bytes:
+    def owned_by_root(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+        entry.uid = entry.gid = 0
+        return entry
+
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as archive:
+        for path in sorted(folder.iterdir()):
+            archive.add(path, f"{top.strip('/')}/{path.name}".lstrip("/"), filter=owned_by_root)
+    return content.getvalue()
+
+
+def is_reached(verdict: Verdict, threshold: Json) -> bool:
+    """Return whether the rewards of a step permit the next step.
+
+    Args:
+        verdict: of the step.
+        threshold: None, a number for the reward of that name, or numbers by name.
+    """
+    if threshold is None:
+        return True
+    thresholds = threshold if isinstance(threshold, dict) else {REWARD: threshold}
+    return all(
+        verdict.rewards.get(name, float("-inf")) >= float(str(least))
+        for name, least in thresholds.items()
+    )
+
+
+def combined(names: Sequence[str], verdicts: Sequence[Verdict], strategy: Json) -> Verdict:
+    """Return the verdict of a task.
+
+    Args:
+        names: of the steps.
+        verdicts: of the steps up to the first one whose reward was too small. A step without
+            rewards counts as 0.
+        strategy: :data:`FINAL` or the mean.
+    """
+    chosen = verdicts[-1:] if strategy == FINAL else verdicts
+    keys = {name for verdict in chosen for name in verdict.rewards}
+    rewards = {
+        name: sum(verdict.rewards.get(name, 0.0) for verdict in chosen) / len(chosen)
+        for name in sorted(keys)
+    }
+    parts = [
+        f"step {name}: {_shown(verdict.rewards) or verdict.problem}\n{verdict.output}"
+        for name, verdict in zip(names, verdicts, strict=False)
+    ]
+    return Verdict(
+        rewards,
+        "" if rewards else next((verdict.problem for verdict in verdicts if verdict.problem), ""),
+        "\n".join(part[: OUTPUT_CHARS_MAX // len(verdicts)] for part in parts),
+        sum(verdict.files for verdict in verdicts),
+        sum(verdict.left_out for verdict in verdicts),
+    )
+
+
+def _shown(rewards: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:g}" for name, value in rewards.items())

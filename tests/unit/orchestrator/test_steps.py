@@ -1,0 +1,55 @@
+"""The reward of all steps of a task."""
+
+from __future__ import annotations
+
+import pytest
+
+from fumehood.core.json_values import Json
+from fumehood.orchestrator.workspaces.steps import combined, is_reached
+from fumehood.scorers.verdict import Verdict
+
+NAMES = ("one", "two", "three")
+
+
+@pytest.mark.parametrize(
+    ("rewards", "threshold", "is_enough"),
+    [
+        ({"reward": 0.5}, None, True),
+        ({"reward": 0.5}, 0.5, True),
+        ({"reward": 0.5}, 1, False),
+        ({"speed": 1.0}, 0, False),
+        ({"reward": 0.0, "speed": 0.7}, {"speed": 0.7}, True),
+        ({"speed": 0.7}, {"speed": 0.7, "size": -1}, False),
+        ({}, 0, False),
+    ],
+)
+def test_each_threshold_needs_its_reward(
+    rewards: dict[str, float], threshold: Json, is_enough: bool
+) -> None:
+    assert is_reached(Verdict(rewards), threshold) is is_enough
+
+
+def test_a_reward_is_the_mean_and_a_missing_one_counts_as_zero() -> None:
+    verdicts = [
+        Verdict({"reward": 1.0, "speed": 0.5}),
+        Verdict({"reward": 0.5}),
+        Verdict(problem="x"),
+    ]
+    verdict = combined(NAMES, verdicts, None)
+    assert verdict.rewards == {"reward": 0.5, "speed": pytest.approx(1 / 6)}
+    assert verdict.problem == ""
+    assert [line for line in verdict.output.splitlines() if line] == [
+        "step one: reward 1, speed 0.5",
+        "step two: reward 0.5",
+        "step three: x",
+    ]
+
+
+def test_the_last_step_can_decide_alone() -> None:
+    verdicts = [Verdict({"reward": 0.0}), Verdict({"reward": 1.0})]
+    assert combined(NAMES, verdicts, "final").rewards == {"reward": 1.0}
+
+
+def test_a_task_without_any_reward_states_the_first_problem() -> None:
+    verdict = combined(NAMES, [Verdict(problem="no reward"), Verdict(problem="late")], "mean")
+    assert (verdict.rewards, verdict.problem) == ({}, "no reward")
