@@ -1,5 +1,4 @@
-"""os_interaction in boxes: the original's checks decide, and a machine that cannot be set up is no
-failure of an agent."""
+"""os_interaction in boxes: the original's checks decide."""
 
 from __future__ import annotations
 
@@ -14,10 +13,10 @@ from tests.parts.os_interaction import write_checkout
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
 
-def run(suite: str, out: Path, status: int = 0) -> dict[tuple[str, str], dict[str, object]]:
+def run(suite: str, out: Path) -> dict[tuple[str, str], dict[str, object]]:
     agents = ("-a", "oracle", "-a", "noop", "--engine", "docker")
     words = ("run", f"os-interaction:{suite}", *agents, "--out", str(out), "--json")
-    fumehood_json(*words, status=status, timeout_s=1200)
+    fumehood_json(*words, timeout_s=1200)
     rows = map(json.loads, (out / "episodes.jsonl").read_text("utf-8").splitlines())
     return {(row["agent"], row["task"]): row for row in rows}
 
@@ -29,8 +28,10 @@ def test_the_oracle_solves_each_kind_of_task_and_noop_none(tmp_path: Path) -> No
     assert {task for _, task in rows} == {f"std-001-own-{index}" for index in range(len(rows) // 2)}
 
 
-def test_a_failed_setup_is_reported_with_its_output_and_not_scored(tmp_path: Path) -> None:
+def test_no_agent_solves_a_task_whose_setup_fails_and_the_row_has_its_output(
+    tmp_path: Path,
+) -> None:
     checkout = write_checkout(tmp_path / "checkout")
-    for row in run(f"{checkout}:dev", tmp_path / "run", status=3).values():
-        assert (row["outcome"], row["success"]) == ("infra(task)", None), row
+    for row in run(f"{checkout}:dev", tmp_path / "run").values():
+        assert row["success"] is False, row
         assert "report it to its author: no such disk" in json.dumps(row)
