@@ -92,6 +92,19 @@ def test_tests_inside_the_workspace_are_a_mode_of_the_suite(folder: Path) -> Non
             '[environment.healthcheck]\ncommand = "x"\nretries = "often"',
             "environment.healthcheck with a value that is no number",
         ),
+        *(
+            (
+                f'[environment.healthcheck]\ncommand = "x"\n{setting}',
+                f"environment.healthcheck{why}",
+            )
+            for setting, why in (
+                ("retries = inf", " with a value that is no number"),
+                ("retries = 1000000", ".retries not between 1 and 100"),
+                ("timeout_sec = inf", " with a time not between 0 and 600 s"),
+                ("interval_sec = nan", " with a time not between 0 and 600 s"),
+                ("start_period_sec = 1e9", " with a time not between 0 and 600 s"),
+            )
+        ),
         ('[agent]\nuser = "alice"', "agent.user"),
         ('[[verifier.collect]]\ncommand = "x"', "verifier.collect"),
         ("[verifier.environment]\ncpus = 2", "verifier.environment"),

@@ -15,6 +15,8 @@ from fumehood.core.json_values import Json, JsonObject
 STRATEGIES = (None, "mean", "final")
 _TIMES = {"interval": 5.0, "timeout": 30.0, "start_period": 0.0, "start_interval": 5.0}
 """Times of a health check → default, seconds."""
+_TIME_MAX_S, _RETRIES_MAX = 600, 100
+"""Of a health check, so that each one ends."""
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 
 
@@ -100,9 +102,14 @@ def healthcheck_of(check: Any, place: str) -> JsonObject:
         raise Unsupported(f"{place}.healthcheck.{unknown[0]}")
     try:
         times = {f"{name}_s": float(check.get(f"{name}_sec", s)) for name, s in _TIMES.items()}
-        return {"command": check["command"], "retries": int(check.get("retries", 3)), **times}
-    except (TypeError, ValueError):
+        retries = int(check.get("retries", 3))
+    except (TypeError, ValueError, OverflowError):
         raise Unsupported(f"{place}.healthcheck with a value that is no number") from None
+    if not all(0 <= time_s <= _TIME_MAX_S for time_s in times.values()):
+        raise Unsupported(f"{place}.healthcheck with a time not between 0 and {_TIME_MAX_S} s")
+    if not 1 <= retries <= _RETRIES_MAX:
+        raise Unsupported(f"{place}.healthcheck.retries not between 1 and {_RETRIES_MAX}")
+    return {"command": check["command"], "retries": retries, **times}
 
 
 def _step(values: Mapping[str, Any], folder: Path) -> Step:

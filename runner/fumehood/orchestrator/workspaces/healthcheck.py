@@ -5,6 +5,7 @@ Source: Harbor 0.25, models/task/config.py and environments/base.py.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from time import monotonic
 
@@ -36,7 +37,9 @@ def health_problem(
     start_end_s = monotonic() + _number(check, "start_period_s")
     while True:
         is_starting = monotonic() < start_end_s
-        status = status_of(box, command, int(_number(check, "timeout_s")), is_abandoned)
+        # For `timeout`, 0 means no limit.
+        timeout_s = max(1, math.ceil(_number(check, "timeout_s")))
+        status = status_of(box, command, timeout_s, is_abandoned)
         if status == 0:
             return ""
         failures += not is_starting
