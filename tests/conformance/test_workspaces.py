@@ -156,6 +156,18 @@ def eventually(is_so: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
+def test_a_workspace_that_is_killed_twice_was_not_killed_from_outside(
+    workspaces: Workspaces,
+) -> None:
+    box = workspaces.start("exec sleep 600")
+    box.kill()
+    assert box.copy_out("/app/kept", BYTES_MAX)
+    box.kill()
+    ended = box.wait(PATIENCE_MS)
+    assert ended is not None
+    assert ended.reason is ExitReason.KILLED
+
+
 def test_programs_are_root_in_the_environment_of_the_image(workspaces: Workspaces) -> None:
     said = workspaces.says(
         "id -u; pwd; echo $HOME $GREETING $HOSTNAME\n"

@@ -482,7 +482,8 @@ class DockerBox:
         """Stop the container at once."""
         with self._lock:
             if self._closed is None and self._exit is None:
-                self._was_killed = self._daemon.kill(self._name)
+                # A later kill() finds a container that this box has killed before.
+                self._was_killed = self._daemon.kill(self._name) or self._was_killed
 
     def close(self) -> BoxOutput:
         """Stop the container, collect its output and remove it."""
