@@ -321,6 +321,8 @@ def test_a_task_with_a_live_service_runs_as_shared_and_is_counted(tmp_path: Path
     assert "2 of them shared, forgeable" in fumehood("show", str(run))
     assert "verifier: reward 1 (shared, forgeable)" in fumehood("show", str(run), "oracle")
     fumehood("export", str(run), "--to", "harbor", "--out", str(tmp_path / "harbor"))
+    fumehood("export", str(run), "--to", "junit", "--out", str(tmp_path / "junit"))
+    assert (tmp_path / "junit" / "junit.xml").read_text().count('value="shared, forgeable"') == 2
     exported = [json.loads(file.read_text()) for file in tmp_path.glob("harbor/*/result.json")]
     assert [one["verifier_environment_mode"] for one in exported] == ["shared", "shared"]
 

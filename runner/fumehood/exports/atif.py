@@ -21,6 +21,7 @@ from fumehood.exports.exported import (
     Step,
     iso_time,
 )
+from fumehood.scorers.verdict import marks_of
 from fumehood.version import __version__
 
 SCHEMA = "ATIF-v1.8"
@@ -42,7 +43,11 @@ def trajectory(run: ExportedRun, episode: ExportedEpisode) -> dict[str, Any]:
     main, *others = (_of_seat(episode, seat, steps) for seat in seats)
     embedded = {"subagent_trajectories": others} if others else {}
     facts = {"fumehood": run.facts, "outcome": outcome_name(episode.row.outcome)}
-    score = {"success": episode.row.score.success, "checks": dict(episode.row.score.checks)}
+    score: dict[str, Any] = {
+        "success": episode.row.score.success,
+        "checks": dict(episode.row.score.checks),
+    }
+    score |= marks_of(episode.row.score.metrics)
     return {**main, **embedded, "extra": {**facts, **score, "seed": str(episode.row.seed)}}
 
 

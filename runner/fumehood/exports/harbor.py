@@ -14,14 +14,11 @@ from fumehood.core.outcome import Infra, OutOfBudget, outcome_name
 from fumehood.exports.atif import trajectory
 from fumehood.exports.exported import NO_MODEL, ExportedEpisode, ExportedRun, ModelReply, iso_time
 from fumehood.scorers.verdict import (
-    AGENT_BOX,
-    FORGEABLE_DIFFERENCE,
-    FORGEABLE_REWARD,
     REWARD,
-    VERIFICATION,
     VERIFIER,
     WORKSPACE,
     Verdict,
+    marks_of,
     verdict_from_json,
 )
 from fumehood.version import __version__
@@ -97,11 +94,7 @@ def _mode(verdict: Verdict | None) -> str:
 
 def _usage(run: ExportedRun, episode: ExportedEpisode) -> dict[str, Any]:
     replies = [step for step in episode.steps() if isinstance(step, ModelReply)]
-    marks = {
-        name: episode.row.score.metrics[name]
-        for name in (AGENT_BOX, VERIFICATION, FORGEABLE_REWARD, FORGEABLE_DIFFERENCE)
-        if name in episode.row.score.metrics
-    }
+    marks = marks_of(episode.row.score.metrics)
     facts = {"outcome": outcome_name(episode.row.outcome), **marks, "fumehood": run.facts}
     usage = {
         "n_input_tokens": sum(reply.tokens("input") for reply in replies),

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 from fumehood.core.outcome import Infra, outcome_name
 from fumehood.exports.exported import ExportedEpisode, ExportedRun
+from fumehood.scorers.verdict import marks_of
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 forbids."""
@@ -48,6 +49,10 @@ def _case(
         name=_xml(f"{row.name.task}[{row.name.trial}]"),
         time=str(row.wall_ms / 1000),
     )
+    if marks := marks_of(row.score.metrics):
+        properties = ElementTree.SubElement(case, "properties")
+        for name, own in marks.items():
+            ElementTree.SubElement(properties, "property", name=name, value=str(own))
     if isinstance(row.outcome, Infra):
         message = f"{outcome_name(row.outcome)}: {row.outcome.detail}"
         ElementTree.SubElement(case, "error", message=_xml(message), type="infra")

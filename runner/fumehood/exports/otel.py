@@ -20,6 +20,7 @@ from fumehood.exports.exported import (
     ModelReply,
     TimedEvent,
 )
+from fumehood.scorers.verdict import marks_of
 from fumehood.version import __version__
 
 SPANS, EVALUATIONS = "traces.jsonl", "logs.jsonl"
@@ -82,6 +83,7 @@ def _spans(episode: ExportedEpisode) -> Iterator[dict[str, Any]]:
                 "fumehood.trial": row.name.trial,
                 "fumehood.outcome": outcome_name(row.outcome),
                 "fumehood.trace_digest": row.trace_digest,
+                **{f"fumehood.{name}": own for name, own in marks_of(row.score.metrics).items()},
                 **failed,
             }
         ),

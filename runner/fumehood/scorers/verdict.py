@@ -39,6 +39,15 @@ SUCCESS = 1.0
 """Reward of a solved task."""
 
 
+MARKS = (AGENT_BOX, VERIFICATION, FORGEABLE_REWARD, FORGEABLE_DIFFERENCE)
+"""Metrics that exports state beside a score."""
+
+
+def marks_of(metrics: Mapping[str, Json]) -> JsonObject:
+    """Return what a score in a workspace must not be read without; empty for most scores."""
+    return {name: metrics[name] for name in MARKS if name in metrics}
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What a verifier wrote."""
