@@ -25,6 +25,7 @@ from fumehood.engines.engine import (
     Image,
     Isolation,
     Limits,
+    LiveWorkspaceBox,
     TooLarge,
     Workspace,
     WorkspaceBox,
@@ -87,6 +88,11 @@ class Workspaces:
             )
         )
         self.cleaning.callback(box.close)
+        return box
+
+    def live(self, script: str) -> LiveWorkspaceBox:
+        box = self.start(script)
+        assert isinstance(box, LiveWorkspaceBox)
         return box
 
     def ended(self, script: str, *, archive: bytes = b"", limits: Limits = LIMITS) -> WorkspaceBox:
@@ -298,6 +304,59 @@ def test_a_killed_workspace_has_been_killed(workspaces: Workspaces) -> None:
     ended = box.wait(PATIENCE_MS)
     assert ended is not None
     assert ended.reason is ExitReason.KILLED
+
+
+def test_a_paused_workspace_is_read_and_continues(workspaces: Workspaces) -> None:
+    box = workspaces.live("i=0; while :; do i=$((i+1)); echo $i > kept/grows; done")
+
+    def paused() -> tuple[bool, bytes | None]:
+        box.pause()
+        seen = "/app/kept/grows" in box.changed(), box.copy_out("/app/kept", BYTES_MAX)
+        assert box.copy_out("/app/kept", BYTES_MAX) == seen[1]
+        box.resume()
+        return seen
+
+    eventually(lambda: paused()[0])
+    first = paused()
+    eventually(lambda: paused() != first)
+    box.resume()
+    box.pause()
+    box.pause()
+    box.kill()
+    ended = box.wait(PATIENCE_MS)
+    assert ended is not None
+    assert ended.reason is ExitReason.KILLED
+
+
+def test_a_paused_workspace_can_be_closed(workspaces: Workspaces) -> None:
+    box = workspaces.live("exec sleep 600")
+    box.pause()
+    box.close()
+
+
+def test_commands_run_in_a_workspace_with_its_rights(workspaces: Workspaces) -> None:
+    box = workspaces.live("exec sleep 600")
+    box.unpack(packed(tests__run="cat /proc/self/status > /app/status; pwd > /app/pwd; exit $1"))
+    script = "echo $ADDED $GREETING > /app/env; exec sh /tests/run 7"
+    status = box.execute(("sh", "-c", script), {"ADDED": "yes"})
+    eventually(lambda: status() is not None)
+    assert status() == 7
+    box.kill()
+    assert content(box.copy_out("/app/env", BYTES_MAX)) == b"yes hello\n"
+    assert content(box.copy_out("/app/pwd", BYTES_MAX)) == b"/app\n"
+    lines = content(box.copy_out("/app/status", BYTES_MAX)).decode().splitlines()
+    values = dict(line.split(":\t", 1) for line in lines)
+    assert {int(values[f"Cap{kind}"], 16) for kind in ("Eff", "Prm", "Bnd")} == {0xFB}
+    if "NoNewPrivs" in values:  # Not in gVisor.
+        assert (values["NoNewPrivs"], values["Seccomp"]) == ("1", "2")
+
+
+def test_a_command_that_still_runs_ends_with_its_workspace(workspaces: Workspaces) -> None:
+    box = workspaces.live("exec sleep 600")
+    status = box.execute(("sleep", "600"), {})
+    assert status() is None
+    box.kill()
+    box.close()
 
 
 def test_nothing_of_a_closed_workspace_is_left(workspaces: Workspaces) -> None:

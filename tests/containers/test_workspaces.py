@@ -184,7 +184,7 @@ COMPOSE = """services:
 """
 ASK_SERVICE = """#!/bin/bash
 curl -s http://api:8000/ > "$PLACE"
-ls /sys/class/net; cat /proc/[0-9]*/cmdline 2>/dev/null | grep -ac "[s]erver.py"
+cut -s -d: -f1 /proc/net/dev; cat /proc/[0-9]*/cmdline 2>/dev/null | grep -ac "[s]erver.py"
 ls /srv/server.py >/dev/null 2>&1 || echo no file
 (echo > /dev/tcp/192.0.2.1/80) 2>&1 | grep -o unreachable | sort -u
 """
@@ -273,13 +273,14 @@ def test_no_forged_reward_counts_and_nothing_is_left(
     assert not FolderRecords().lost(lambda labels: labels.get(RUN) != label)
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 def test_tests_inside_the_workspace_show_what_an_agent_can_forge(
-    tmp_path: Path, daemon: APIClient
+    engine: str, tmp_path: Path, daemon: APIClient
 ) -> None:
     run, tasks = tmp_path / "run", forging_tasks(tmp_path / "forged")
     shutil.copytree(TASKS / NAME, tasks / NAME)
     chosen = ",".join((*FORGED_IN_SHARED_MODE, NOT_FORGED, NAME))
-    run_tasks(run, f"{tasks}:{chosen}", "oracle", "--shared-score")
+    run_tasks(run, f"{tasks}:{chosen}", "oracle", "--shared-score", engine=engine)
     both = {
         name: (row["metrics"]["reward"], row["metrics"]["forgeable_reward"])
         for name, row in rows(run).items()
@@ -299,7 +300,10 @@ def test_tests_inside_the_workspace_show_what_an_agent_can_forge(
     assert not daemon.containers(all=True, filters={"label": f"fumehood.run={label}"})
 
 
-def test_a_task_with_a_live_service_runs_as_shared_and_is_counted(tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_task_with_a_live_service_runs_as_shared_and_is_counted(
+    engine: str, tmp_path: Path
+) -> None:
     shutil.copytree(TASKS / NAME, tmp_path / "set" / NAME)
     task = tmp_path / "set" / NAME
     (task / "solution" / "solve.sh").write_text(LIVE_SERVICE, encoding="utf-8")
@@ -307,7 +311,7 @@ def test_a_task_with_a_live_service_runs_as_shared_and_is_counted(tmp_path: Path
     with (task / "task.toml").open("a") as file:
         file.write('[[verifier.collect]]\ncommand = "echo collected > /app/collected"\n')
     run = tmp_path / "run"
-    run_tasks(run, f"shared:{tmp_path / 'set'}", "oracle", "noop")
+    run_tasks(run, f"shared:{tmp_path / 'set'}", "oracle", "noop", engine=engine)
     lines = map(json.loads, (run / "episodes.jsonl").read_text("utf-8").splitlines())
     found = {row["agent"]: row["metrics"] for row in lines}
     assert {agent: metrics["reward"] for agent, metrics in found.items()} == {
@@ -339,11 +343,13 @@ def agent_inside(folder: Path, script: str) -> str:
     return str(folder)
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 def test_an_agent_inside_its_workspace_is_scored_in_another_box(
-    tmp_path: Path, daemon: APIClient
+    engine: str, tmp_path: Path, daemon: APIClient
 ) -> None:
     solution = (TASKS / NAME / "solution" / "solve.sh").read_text("utf-8")
-    looks = "id -u; pwd; ls /sys/class/net; ls -d /tests /solution 2>&1 | grep -c cannot\n"
+    looks = "id -u; pwd; grep -o '[a-z0-9]*:' /proc/net/dev\n"
+    looks += "ls -d /tests /solution 2>&1 | grep -c cannot\n"
     agents = {
         "solver": looks + "/fumehood/bin/fumehood tools\n" + solution,
         "forger": FORGED_BY_DAEMON + FORGED_DEPENDENCIES + FORGED_PATH,
@@ -352,7 +358,7 @@ def test_an_agent_inside_its_workspace_is_scored_in_another_box(
     folders = [agent_inside(tmp_path / name, script) for name, script in agents.items()]
     run = tmp_path / "run"
     # The agent that fills the disk is killed, which counts as a crash.
-    run_tasks(run, f"{TASKS}:{NAME}", *folders, "oracle", status=2)
+    run_tasks(run, f"{TASKS}:{NAME}", *folders, "oracle", status=2, engine=engine)
     lines = map(json.loads, (run / "episodes.jsonl").read_text("utf-8").splitlines())
     found = {row["agent"]: row for row in lines}
     rewards = {"solver": 1.0, "forger": 0.0, "full": 0.0, "oracle": 1.0}
@@ -361,7 +367,7 @@ def test_an_agent_inside_its_workspace_is_scored_in_another_box(
     assert found["solver"]["metrics"]["verifier"]["changed"] == ["/app/average.py"]
     assert "agent_box" not in found["oracle"]["metrics"]
     printed = (run / "output" / "solver" / f"{NAME}.0.stdout").read_text("utf-8")
-    assert printed.splitlines()[:5] == ["0", "/app", "lo", "2", "[]"]
+    assert printed.splitlines()[:5] == ["0", "/app", "lo:", "2", "[]"]
     assert "wrote" in found["full"]["metrics"]["verifier"]["problem"]
     assert "the agent ran inside the workspace (shared)" in fumehood("show", str(run), "solver")
     assert "shared box" in fumehood("score", str(run), status=2)
@@ -394,12 +400,13 @@ def task_with_service(folder: Path, port: int) -> Path:
     return task
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 def test_a_workspace_reaches_the_service_of_its_task_and_nothing_else(
-    tmp_path: Path, daemon: APIClient
+    engine: str, tmp_path: Path, daemon: APIClient
 ) -> None:
     run = tmp_path / "run"
     task = task_with_service(tmp_path / "set", 8000)
-    run_tasks(run, str(task), "oracle", "noop")
+    run_tasks(run, str(task), "oracle", "noop", engine=engine)
     lines = map(json.loads, (run / "episodes.jsonl").read_text("utf-8").splitlines())
     rewards = {row["agent"]: row["metrics"]["reward"] for row in lines}
     assert rewards == {"oracle": 1.0, "noop": 0.0}
@@ -413,10 +420,13 @@ def test_a_workspace_reaches_the_service_of_its_task_and_nothing_else(
     assert not daemon.containers(all=True, filters={"label": f"fumehood.run={label}"})
 
 
-def test_a_service_that_fails_is_a_fault_of_the_task(tmp_path: Path, daemon: APIClient) -> None:
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_service_that_fails_is_a_fault_of_the_task(
+    engine: str, tmp_path: Path, daemon: APIClient
+) -> None:
     run = tmp_path / "run"
     task = task_with_service(tmp_path / "set", 8001)
-    run_tasks(run, str(task), "oracle", status=3)
+    run_tasks(run, str(task), "oracle", status=3, engine=engine)
     (row,) = map(json.loads, (run / "episodes.jsonl").read_text("utf-8").splitlines())
     assert row["outcome"] == "infra(task)"
     assert "the service api failed, report it to its author" in json.dumps(row)
@@ -511,7 +521,10 @@ def test_a_workspace_reaches_no_network_and_no_other_box(engine: str, tmp_path: 
     assert lines[3:] == ["Network is unreachable", "read-only", "no mount"]
 
 
-def test_an_agent_starts_after_the_health_check_which_must_succeed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_agent_starts_after_the_health_check_which_must_succeed(
+    engine: str, tmp_path: Path
+) -> None:
     # Succeeds at the third attempt: each one adds a line.
     checks = {"ready": "echo x >> /tmp/tried; test $(wc -l < /tmp/tried) = 3", "broken": "exit 4"}
     for name, command in checks.items():
@@ -524,7 +537,7 @@ def test_an_agent_starts_after_the_health_check_which_must_succeed(tmp_path: Pat
     script = tmp_path / "set" / "ready" / "solution" / "solve.sh"
     script.write_text(f"#!/bin/bash\nwc -l < /tmp/tried\n{script.read_text()}")
     run = tmp_path / "run"
-    words = ("run", f"harbor:{tmp_path / 'set'}", "-a", "oracle", "--engine", "docker")
+    words = ("run", f"harbor:{tmp_path / 'set'}", "-a", "oracle", "--engine", engine)
     fumehood_json(*words, "--out", str(run), "--json", status=3, timeout_s=1200)
     assert rows(run)["ready"]["success"] is True
     events = fumehood_json("show", str(run), "oracle/ready", "--json")["events"]
@@ -544,7 +557,8 @@ def step(solution: str, condition: str, **files: str) -> dict[str, str]:
     }
 
 
-def test_each_step_is_verified_with_the_files_at_its_end(tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ENGINES)
+def test_each_step_is_verified_with_the_files_at_its_end(engine: str, tmp_path: Path) -> None:
     first = step("echo one > /app/state", "grep -x one /app/state")
     # Its script runs after the files of the first step were copied.
     second = step(
@@ -569,7 +583,7 @@ def test_each_step_is_verified_with_the_files_at_its_end(tmp_path: Path) -> None
         settings = f'[[steps]]\nname = "one"\n{threshold}[[steps]]\nname = "two"\n'
         write_steps(file.parent, steps, settings)
     run = tmp_path / "run"
-    words = ("run", f"harbor:{tmp_path / 'set'}", "-a", "oracle", "--engine", "docker")
+    words = ("run", f"harbor:{tmp_path / 'set'}", "-a", "oracle", "--engine", engine)
     fumehood_json(*words, "--out", str(run), "--json", status=3, timeout_s=1200)
     rewards = {name: row["metrics"].get("reward") for name, row in rows(run).items()}
     assert rewards == {"both": 1.0, "half": 0.75, "stopped": 0.5, "final": 1.0, "broken": None}

@@ -25,6 +25,8 @@ PREFIX = "fumehood-"
 """A group's name is this prefix and the user of the box. Groups have no common parent, because all
 boxes together would then get the processor time of one process of the host."""
 NEEDED = ("memory", "cpu", "pids")
+FREEZER = "freezer"
+"""Controller of version 1 that stops processes; version 2 needs none."""
 HELPERS = 3
 """Number of bubblewrap's processes in a group, in addition to those of the agent."""
 SOCKET_MEMORY = "memory.kmem.tcp.limit_in_bytes"
@@ -74,7 +76,7 @@ def find_hierarchies(mounts: str) -> Hierarchies | None:
     for line in mounts.splitlines():
         _, mount_point, kind, options, *_ = line.split()
         if kind == "cgroup":
-            known = set(options.split(",")) & {*NEEDED, "cpuacct", "blkio"}
+            known = set(options.split(",")) & {*NEEDED, "cpuacct", "blkio", FREEZER}
             tops.update(dict.fromkeys(known, Path(mount_point)))
         elif kind == "cgroup2" and _has_needed(Path(mount_point)):
             return Hierarchies({"": Path(mount_point)})
@@ -91,10 +93,14 @@ def _has_needed(top: Path) -> bool:
 class BoxGroup:
     """The control group of one box."""
 
-    def __init__(self, mounted: Hierarchies, user: int) -> None:
-        """Name the group, without side effects."""
+    def __init__(self, mounted: Hierarchies, user: int, *, can_pause: bool = False) -> None:
+        """Name the group, without side effects; ``can_pause`` permits :meth:`pause`."""
         self._is_unified = mounted.is_unified
-        self._folders = {name: top / f"{PREFIX}{user}" for name, top in mounted.tops.items()}
+        self._folders = {
+            name: top / f"{PREFIX}{user}"
+            for name, top in mounted.tops.items()
+            if can_pause or name != FREEZER
+        }
 
     def make(self, limits: Limits) -> None:
         """Make the group.
@@ -135,6 +141,44 @@ class BoxGroup:
         except OSError as error:
             raise InfraError(f"cannot limit a box: {error.strerror}") from error
 
+    def pause(self) -> None:
+        """Stop all processes of the group, and wait until they are.
+
+        Raises:
+            InfraError: the kernel refuses, or a process does not stop.
+        """
+        deadline = time.monotonic() + _END_TIMEOUT_S
+        while not self._is_paused():
+            self._set_paused("1" if self._is_unified else "FROZEN")
+            if time.monotonic() > deadline:
+                raise InfraError("a process of a box does not stop")
+            time.sleep(_POLL_S)
+
+    def resume(self) -> None:
+        """Continue all processes of the group; has no effect on a group that is not paused."""
+        with suppress(InfraError):
+            self._set_paused("0" if self._is_unified else "THAWED")
+
+    def _set_paused(self, value: str) -> None:
+        name = "cgroup.freeze" if self._is_unified else "freezer.state"
+        try:
+            (self._pausing_folder() / name).write_text(value, "ascii")
+        except OSError as error:
+            raise InfraError(f"cannot pause a box: {error.strerror}") from error
+
+    def _is_paused(self) -> bool:
+        if self._is_unified:
+            return "frozen 1" in _read(self._pausing_folder() / "cgroup.events")
+        return _read(self._pausing_folder() / "freezer.state").strip() == "FROZEN"
+
+    def _pausing_folder(self) -> Path:
+        folder = self._folders.get("" if self._is_unified else FREEZER)
+        if folder is None:
+            raise InfraError(
+                "no control group here can pause a box: the controller freezer is missing"
+            )
+        return folder
+
     def ran_out_of_memory(self) -> bool:
         """Return whether the kernel killed a process of the group at the memory limit."""
         file = "memory.events" if self._is_unified else "memory.oom_control"
@@ -145,6 +189,7 @@ class BoxGroup:
     def remove(self) -> bool:
         """Kill every process of the group and remove it; return whether it is gone."""
         deadline = time.monotonic() + _END_TIMEOUT_S
+        self.resume()  # With version 1, a paused process does not end.
         for folder in set(self._folders.values()):
             while folder.exists() and time.monotonic() < deadline:
                 for pid in _read(folder / "cgroup.procs").split():
@@ -195,7 +240,10 @@ def remove_group(user: int) -> bool:
     """Remove the group of a box whose owner is gone; return False if a process in it does not
     end."""
     writable_hierarchies = hierarchies()
-    return writable_hierarchies is None or BoxGroup(writable_hierarchies, user).remove()
+    return (
+        writable_hierarchies is None
+        or BoxGroup(writable_hierarchies, user, can_pause=True).remove()
+    )
 
 
 def remove_unnamed_groups(reserved: Callable[[], Collection[int]]) -> None:

@@ -70,7 +70,7 @@ def build_folder(
     if starts_from_workspace(folder) and not workspace:
         raise InputError(
             f"{folder} starts from ${WORKSPACE_ARGUMENT}: it runs only in tasks with a workspace, "
-            "with --engine docker"
+            "with --engine docker or oci"
         )
     base = _base(dockerfile.read_text("utf-8"), progress, daemon)
     reference = _reference(folder, base + workspace)

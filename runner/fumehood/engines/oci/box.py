@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from fumehood.core.errors import InfraError
 from fumehood.engines.bubblewrap.cgroups import BoxGroup
+from fumehood.engines.engine import BoxOutput
 from fumehood.engines.oci.workspace_files import WorkspaceFiles
-from fumehood.engines.subprocess_box import KILL_TIMEOUT_S, ChildBox
+from fumehood.engines.subprocess_box import KILL_TIMEOUT_S, ChildBox, shell_code
+
+Execute = Callable[[Sequence[str], Mapping[str, str]], subprocess.Popen[bytes]]
+"""Starts a command in a box, with variables in addition to those of the box."""
 
 
 class OciBox(ChildBox):
-    """A started box; the files of a workspace can be read after it has stopped."""
+    """A started box; the files of a workspace can be read while it is paused or has stopped."""
 
     def __init__(
         self,
         pid_file: Path,
         group: BoxGroup,
         files: WorkspaceFiles | None,
+        execute: Execute,
         *arguments: Any,
         **options: Any,
     ) -> None:
@@ -29,6 +36,7 @@ class OciBox(ChildBox):
             pid_file: which the runtime writes.
             group: of all processes of the box.
             files: of a workspace; None for the box of an agent.
+            execute: starts a command in the box.
             arguments: see :class:`ChildBox`.
             options: see :class:`ChildBox`.
         """
@@ -36,6 +44,9 @@ class OciBox(ChildBox):
         self._pid_file = pid_file
         self._group = group
         self._files = files
+        self._execute = execute
+        self._executed: list[subprocess.Popen[bytes]] = []
+        self._is_paused = False
 
     def host_pid(self) -> int | None:
         """Return the process ID of the container's first process."""
@@ -59,6 +70,56 @@ class OciBox(ChildBox):
         """Return a file or folder as a tar; None if there is no such path."""
         return self._stopped().copy_out(path, bytes_max)
 
+    def pause(self) -> None:
+        """Stop all programs until :meth:`resume`."""
+        self._of_workspace()
+        self._group.pause()
+        self._is_paused = True
+
+    def resume(self) -> None:
+        """Continue all programs."""
+        self._is_paused = False
+        self._group.resume()
+
+    def unpack(self, archive: bytes) -> None:
+        """Unpack a tar at /, while no program runs."""
+        was_paused = self._is_paused
+        self.pause()
+        try:
+            self._stopped().unpack(archive)
+        finally:
+            if not was_paused:
+                self.resume()
+
+    def execute(
+        self, command: Sequence[str], environment: Mapping[str, str]
+    ) -> Callable[[], int | None]:
+        """Start a command as root; return a function that returns its exit status, or None while
+        it runs."""
+        self._of_workspace()
+        started = self._execute(command, environment)
+        self._executed.append(started)
+
+        def status() -> int | None:
+            code = started.poll()
+            return None if code is None else shell_code(code)
+
+        return status
+
+    def close(self) -> BoxOutput:
+        """Stop everything in the box, remove it, and return its output."""
+        # A runtime that still waits for a command would write its state after the folder is gone.
+        for started in self._executed:
+            started.kill()
+            started.communicate()
+        self._executed.clear()
+        return super().close()
+
+    def _kill_group(self) -> None:
+        super()._kill_group()
+        # With control groups version 1, a paused process does not end.
+        self.resume()
+
     def _of_workspace(self) -> WorkspaceFiles:
         if self._files is None or self._closed is not None:
             raise InfraError("only the files of a workspace that exists can be read")
@@ -68,9 +129,11 @@ class OciBox(ChildBox):
         """Wait until a killed workspace has no process, which could change files meanwhile.
 
         Raises:
-            InfraError: it still runs and was not killed, or a process does not end.
+            InfraError: it runs and was neither killed nor paused, or a process does not end.
         """
         files = self._of_workspace()
+        if self._is_paused:
+            return files
         if self.wait(round(KILL_TIMEOUT_S * 1000) if self._was_killed else 0) is None:
             raise InfraError("the files of a workspace cannot be read while it runs")
         if not self._group.remove():

@@ -49,6 +49,7 @@ def bundle_config(
     group: str,
     shares_null: bool,
     is_workspace: bool,
+    network: str = "",
 ) -> dict[str, Any]:
     """Return the content of a bundle's ``config.json``.
 
@@ -64,6 +65,7 @@ def bundle_config(
         group: path of the control group for a runtime that always joins one; empty for none.
         shares_null: whether the runtime would mask files with the null device of the host.
         is_workspace: whether programs are root and may write everywhere.
+        network: path of the network namespace; empty for a new one, without a network.
     """
     if is_workspace:
         user = 0
@@ -91,7 +93,10 @@ def bundle_config(
             *map(_bind, mounts),
         ],
         "linux": {
-            "namespaces": [{"type": kind} for kind in _NAMESPACES],
+            "namespaces": [
+                {"type": kind} | ({"path": network} if network and kind == "network" else {})
+                for kind in _NAMESPACES
+            ],
             "seccomp": _profile(),
             "maskedPaths": [] if shares_null else [*_MASKED_BY_DOCKER, *MASKED],
             "readonlyPaths": list(_READ_ONLY),

@@ -12,11 +12,12 @@ import os
 import platform
 import shutil
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
+from subprocess import Popen
 
 from fumehood.core.errors import InfraError, InputError
 from fumehood.core.user_ids import BOX_UIDS
@@ -44,7 +45,6 @@ from fumehood.engines.engine import (
     Isolation,
     IsolationFacts,
     KilledOutside,
-    Limits,
     Mount,
     Orphan,
     OrphanKind,
@@ -91,6 +91,7 @@ class OciEngine(ChildBoxEngine, Engine):
     name = "oci"
     unenforced = ()
     has_runtimes = True
+    has_live_workspaces = True
 
     def __init__(self, options: EngineOptions | None = None) -> None:
         super().__init__()
@@ -99,6 +100,8 @@ class OciEngine(ChildBoxEngine, Engine):
         self._images = Roots()
         self._roots = BoxRoots()
         self._known_commands: set[tuple[str, str]] = set()
+        self._workspaces: dict[str, tuple[OciBox, tuple[str, ...]]] = {}
+        """The running workspaces by name, with the names that resolve to them."""
 
     @property
     def _runtime(self) -> Runtime:
@@ -197,6 +200,20 @@ class OciEngine(ChildBoxEngine, Engine):
         workspace = self._docker.prepare_workspace(folder, lines)
         self._unpacked(workspace.image)
         return workspace
+
+    def prepare_service(self, folder: Path) -> WorkspaceImage:
+        """Return the image of a service with its command, which docker builds, unpacked; see
+        :class:`~fumehood.engines.engine.LiveWorkspaceEngine`."""
+        service = self._docker.prepare_service(folder)
+        self._unpacked(service.image)
+        return service
+
+    def prepare_inside(self, source: AgentSource, workspace: Image) -> Image:
+        """Return the image of an agent on top of the image of a workspace, which docker builds,
+        unpacked; see :class:`~fumehood.engines.engine.LiveWorkspaceEngine`."""
+        image = self._docker.prepare_inside(source, workspace)
+        self._unpacked(image)
+        return image
 
     def start(self, spec: BoxSpec) -> OciBox:
         """Start one box, when fewer are starting than this machine can start at once.
@@ -298,7 +315,7 @@ class OciEngine(ChildBoxEngine, Engine):
         runtime, user, init = self._runtime, held.user(), self._init_program
         if init is None:
             raise InfraError(self._problem())
-        group = self._group(held, spec.limits, runtime)
+        group = self._group(held, spec, runtime)
         root = self._root(image, init, held, spec.workspace)
         files, variables = None, _ALWAYS_SET | spec.image.environment
         if spec.workspace is not None and image is not None:
@@ -319,13 +336,24 @@ class OciEngine(ChildBoxEngine, Engine):
             group=f"/{PREFIX}{user}" if runtime.makes_groups else "",
             shares_null=runtime.shares_null,
             is_workspace=spec.workspace is not None,
+            network=self._network_of(spec.workspace),
         )
         bundle = held.files.folder()
         (bundle / "config.json").write_text(json.dumps(config), "utf-8")
         pid_file = bundle / "pid"
-        line = runtime.command(root, bundle, pid_file)
-        if not runtime.makes_groups:
-            line = _in_group(group, line)
+        entrances = [] if runtime.makes_groups else group.entrances()
+
+        def execute(words: Sequence[str], added: Mapping[str, str]) -> Popen[bytes]:
+            process = config["process"] | {"args": list(words)}
+            process["env"] = [
+                *process["env"],
+                *(f"{name}={value}" for name, value in added.items()),
+            ]
+            file = held.files.write(json.dumps(process).encode())
+            line = _entering(entrances, runtime.execution(root, file), root.null)
+            return self._starter.start(Command(arguments=line, environment={}, stdin=root.null))
+
+        line = _entering(entrances, runtime.command(root, bundle, pid_file))
         child = self._starter.start(Command(arguments=line, environment={}, stdin=root.null))
         record = self._records.write(child.pid, held.labels, root.mark)
         held.on_release(lambda: record.unlink(missing_ok=True))
@@ -333,6 +361,7 @@ class OciEngine(ChildBoxEngine, Engine):
             pid_file,
             group,
             files,
+            execute,
             child,
             spec.limits.output_bytes,
             read_code=lambda code: _exit_status(code, group),
@@ -340,14 +369,38 @@ class OciEngine(ChildBoxEngine, Engine):
             on_close=held.release,
         )
         _wait_for_start(box, pid_file, runtime)
+        if spec.workspace is not None:
+            self._workspaces[box.name] = box, self._hosts(spec.workspace)
+            held.on_release(lambda: self._workspaces.pop(box.name, None))
         return box
 
-    def _group(self, held: HeldByBox, limits: Limits, runtime: Runtime) -> BoxGroup:
+    def _network_of(self, workspace: Workspace | None) -> str:
+        """Return the network namespace that a workspace shares; empty for a new one.
+
+        Raises:
+            InfraError: the box that has it does not run.
+        """
+        if workspace is None or not workspace.network_of:
+            return ""
+        box, _ = self._workspaces.get(workspace.network_of, (None, ()))
+        pid = None if box is None or box.wait(0) is not None else box.host_pid()
+        if pid is None:
+            raise InfraError(f"the box {workspace.network_of} does not run")
+        return f"/proc/{pid}/ns/net"
+
+    def _hosts(self, workspace: Workspace) -> tuple[str, ...]:
+        """Return the names that resolve to a box: boxes with one network have the same."""
+        _, names = self._workspaces.get(workspace.network_of, (None, ()))
+        return (*workspace.hosts, *names)
+
+    def _group(self, held: HeldByBox, spec: BoxSpec, runtime: Runtime) -> BoxGroup:
         writable_hierarchies = hierarchies()
         if writable_hierarchies is None:
             raise InfraError(self._problem())
-        group = BoxGroup(writable_hierarchies, held.user())
-        group.make(replace(limits, processes=limits.processes + runtime.tasks - HELPERS))
+        can_pause = spec.workspace is not None
+        group = BoxGroup(writable_hierarchies, held.user(), can_pause=can_pause)
+        processes = spec.limits.processes + runtime.tasks - HELPERS
+        group.make(replace(spec.limits, processes=processes))
         if runtime.makes_groups:
             held.on_release(lambda: remove_empty_groups(held.user()))
         held.on_release(lambda: _require_removed(group))
@@ -374,7 +427,7 @@ class OciEngine(ChildBoxEngine, Engine):
         handle = self._starter.call(lambda: os.open(root.merged, flags))
         held.on_release(lambda: os.close(handle))
         seen = Root(Path(f"/proc/self/fd/{handle}"))
-        prepare(seen, spec.image.working_dir, workspace.archive)
+        prepare(seen, spec.image.working_dir, workspace.archive, self._hosts(workspace))
         return WorkspaceFiles(root, seen, image)
 
     def _unpacked(self, image: Image) -> Root:
@@ -471,10 +524,14 @@ def _has_command(root: Root, image: Image, name: str, shown: Iterable[Mount]) ->
     )
 
 
-def _in_group(group: BoxGroup, line: Sequence[str]) -> list[str]:
-    """Return a command that enters a control group before it becomes another one."""
-    enter = " && ".join(f"echo 0 > {file}" for file in group.entrances())
-    return ["/bin/sh", "-c", f'{enter} && exec "$@"', "sh", *line]
+def _entering(
+    entrances: Iterable[Path], line: Sequence[str], output: Path | None = None
+) -> list[str]:
+    """Return a command that enters control groups before it becomes another one, which writes to a
+    file if ``output`` is one."""
+    enter = "".join(f"echo 0 > {file} && " for file in entrances)
+    redirect = f" > {output} 2>&1" if output else ""
+    return ["/bin/sh", "-c", f'{enter}exec "$@"{redirect}', "sh", *line]
 
 
 def _wait_for_start(box: ChildBox, pid_file: Path, runtime: Runtime) -> None:

@@ -62,6 +62,18 @@ class Runtime:
             ),
         ]
 
+    def execution(self, root: BoxRoot, process_file: Path) -> list[str]:
+        """Return the command that runs a further process in a container.
+
+        Args:
+            root: of the container.
+            process_file: the part ``process`` of a configuration, with the command.
+        """
+        return [
+            *(shutil.which(self.name) or self.name, "--root", str(root.state), *self.flags),
+            *("exec", "--process", str(process_file), root.folder.name),
+        ]
+
 
 RUNTIMES = {
     runtime.name: runtime

@@ -16,7 +16,7 @@ import shutil
 import stat
 import subprocess
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
@@ -47,7 +47,6 @@ class WorkspaceFiles:
         self._root = root
         self._seen = seen
         self._image = image
-        self._differences: tuple[frozenset[str], tuple[str, ...]] | None = None
 
     def written_bytes(self, pid: int | None) -> int:
         """Return the size of the files that differ from the image, with that of deleted files that
@@ -63,11 +62,9 @@ class WorkspaceFiles:
             TooLarge: there are too many.
             InfraError: a path is too long.
         """
-        if self._differences is None:
-            with _converted("compare the files of a workspace"):
-                changed, deleted = differences(self._root.upper, self._image.folder)
-            self._differences = changed - {self._root.mark}, deleted
-        return self._differences
+        with _converted("compare the files of a workspace"):
+            changed, deleted = differences(self._root.upper, self._image.folder)
+        return changed - {self._root.mark}, deleted
 
     def copy_out(self, path: str, bytes_max: int) -> bytes | None:
         """Return a file or folder as a tar; None if there is no such path.
@@ -78,6 +75,15 @@ class WorkspaceFiles:
         """
         with _converted("copy the files of a workspace"):
             return copy_out(self._seen, path, bytes_max)
+
+    def unpack(self, archive: bytes) -> None:
+        """Unpack a tar at /.
+
+        Raises:
+            InfraError: a path is too long, a loop of links, or below a file.
+        """
+        with _converted("unpack files into a workspace"):
+            unpack(self._seen, archive)
 
 
 def differences(upper: Path, lower: Path) -> tuple[frozenset[str], tuple[str, ...]]:
@@ -158,8 +164,14 @@ def copy_out(root: Root, path: str, bytes_max: int) -> bytes | None:
     return bytes(archive)
 
 
-def prepare(root: Root, working_dir: str, archive: bytes) -> None:
-    """Make the working folder of a workspace, and unpack a tar at / if it is not empty.
+def prepare(root: Root, working_dir: str, archive: bytes, hosts: Iterable[str]) -> None:
+    """Make the first files of a workspace.
+
+    Args:
+        root: of the box.
+        working_dir: folder to make; empty for none.
+        archive: a tar to unpack at /; empty for none.
+        hosts: names that resolve to the box.
 
     Raises:
         InfraError: a path is too long, a loop of links, or below a file.
@@ -168,6 +180,9 @@ def prepare(root: Root, working_dir: str, archive: bytes) -> None:
         make_folder(root, working_dir or "/")
         if archive:
             unpack(root, archive)
+        if lines := "".join(f"127.0.0.1\t{name}\n" for name in hosts):
+            file = root.folder / "etc" / "hosts"
+            file.write_text(file.read_text("ascii") + lines, "ascii")
 
 
 def unpack(root: Root, archive: bytes) -> None:

@@ -216,7 +216,7 @@ class Workspaces:
             name = f"the engine {engine.name}" if engine else "a run without boxes"
             raise InputError(
                 f"the task {case.task.task_id} needs a workspace, which {name} does not start: "
-                "use --engine docker or --engine oci"
+                "use --engine docker or oci"
             )
         self._helper = self._helper or build_helper(progress)
         if self._helper is None:
@@ -235,13 +235,14 @@ class Workspaces:
         if is_live and not isinstance(engine, LiveWorkspaceEngine):
             raise InputError(
                 f"the engine {engine.name} runs no tests inside a workspace, as "
-                f"{'the suite' if is_shared else '--shared-score'} demands: use --engine docker"
+                f"{'the suite' if is_shared else '--shared-score'} demands: use --engine docker "
+                "or oci"
             )
         needs_live = settings.get("healthcheck") or settings.get("steps")
         if needs_live and not isinstance(engine, LiveWorkspaceEngine):
             raise InputError(
                 f"the engine {engine.name} runs no health checks and no steps in a workspace, as "
-                f"the task {case.task.task_id} demands: use --engine docker"
+                f"the task {case.task.task_id} demands: use --engine docker or oci"
             )
         # Tests inside the workspace find their packages there.
         workspace = engine.prepare_workspace(
@@ -271,7 +272,7 @@ class Workspaces:
             if not isinstance(engine, LiveWorkspaceEngine):
                 raise InputError(
                     f"the engine {engine.name} starts no agent inside a workspace: use "
-                    "--engine docker"
+                    "--engine docker or oci"
                 )
             self._inside[case.task.task_id] = {
                 source: engine.prepare_inside(source, workspace.image) for source in self._sources
@@ -355,7 +356,7 @@ def _services(
     if services and not isinstance(engine, LiveWorkspaceEngine):
         raise InputError(
             f"the engine {getattr(engine, 'name', '')} starts no services, which the task {task} "
-            "has: use --engine docker"
+            "has: use --engine docker or oci"
         )
     plans = []
     for one in services:
