@@ -9,8 +9,24 @@ import pytest
 
 from fumehood.core.errors import InputError
 from fumehood.redteam.agent_folder import AGENTS
-from fumehood.redteam.attacks import ATTACKS, Attack, Boundary, Result, Verdict
-from fumehood.redteam.page import BEGIN, END, attack_cells, attack_table, replace_table
+from fumehood.redteam.attacks import (
+    ATTACKS,
+    OTHER_BOXES,
+    WORKSPACE_ATTACKS,
+    Attack,
+    Boundary,
+    Result,
+    Verdict,
+)
+from fumehood.redteam.page import (
+    BEGIN,
+    END,
+    WORKSPACES_BEGIN,
+    WORKSPACES_END,
+    attack_cells,
+    attack_table,
+    replace_table,
+)
 from tests.architecture.project import ROOT
 
 HELPERS = {
@@ -27,7 +43,7 @@ LIMITS = {"processes", "memory_bytes", "tmp_bytes", "open_files", "cpus"}
 
 def test_every_agent_is_listed_once() -> None:
     files = {file.name for file in AGENTS.iterdir() if file.is_file()} - HELPERS
-    assert {attack.file for attack in ATTACKS} == files
+    assert {attack.file for attack in (*ATTACKS, OTHER_BOXES)} == files
     chosen = [(attack.file, attack.variant, attack.pair) for attack in ATTACKS]
     assert len(set(chosen)) == len(chosen)
 
@@ -69,6 +85,17 @@ def test_the_page_has_a_row_for_every_attack_and_no_other() -> None:
     ]
     assert [row[:3] for row in rows] == [attack_cells(attack) for attack in ATTACKS]
     assert all(len(row) == 3 + 4 for row in rows), "docker, docker/runsc, oci, bubblewrap"
+
+
+def test_the_page_has_a_row_for_every_attack_from_a_workspace() -> None:
+    page = (ROOT / "docs/containment.md").read_text(encoding="utf-8")
+    table = page.partition(WORKSPACES_BEGIN)[2].partition(WORKSPACES_END)[0]
+    rows = [
+        tuple(re.split(r" \| ", line.strip("| ")))[:3]
+        for line in table.splitlines()
+        if line.startswith("| [")
+    ]
+    assert rows == [attack_cells(attack) for attack in WORKSPACE_ATTACKS]
 
 
 def test_the_table_lists_the_details_of_results() -> None:

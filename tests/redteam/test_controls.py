@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fumehood.redteam.attacks import ATTACKS, Attack, Boundary, Result, Verdict
+from fumehood.redteam.attacks import ATTACKS, OTHER_BOXES, Attack, Boundary, Result, Verdict
 from fumehood.redteam.controls.declared import (
     Control,
     ControlOutcome,
@@ -15,7 +15,7 @@ from fumehood.redteam.controls.declared import (
 )
 from fumehood.redteam.controls.runs import ControlRuns
 
-ALWAYS = {"egress", "dns", "json-bombs", "endless-line", "terminal"}
+ALWAYS = {"other-boxes", "egress", "dns", "json-bombs", "endless-line", "terminal"}
 """One for most settings; ``make redteam`` runs them all."""
 
 
@@ -42,7 +42,7 @@ def test_every_setting_is_used() -> None:
             id=attack.name,
             marks=() if attack.name in ALWAYS else (pytest.mark.every_attack,),
         )
-        for attack in ATTACKS
+        for attack in (*ATTACKS, OTHER_BOXES)
     ],
 )
 def test_an_attack_succeeds_without_its_protection(controls: ControlRuns, attack: Attack) -> None:

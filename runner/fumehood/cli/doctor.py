@@ -17,12 +17,27 @@ from fumehood.cli.clean import report_orphans
 from fumehood.cli.output import print_json, print_tables
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
-from fumehood.engines.engine import Engine, EngineOptions, Isolation
+from fumehood.engines.engine import Engine, EngineOptions, Isolation, WorkspaceEngine
 from fumehood.engines.registry import ENGINES, choose_engine
 from fumehood.records.caches import keep_probe, last_probe, probe_summary, system_name
-from fumehood.redteam.attacks import ATTACKS, Attack, Result, Verdict
+from fumehood.redteam.attacks import (
+    ATTACKS,
+    OPEN_IN_WORKSPACES,
+    OTHER_BOXES,
+    WORKSPACE_ATTACKS,
+    Attack,
+    Result,
+    Verdict,
+)
 from fumehood.redteam.controls.runs import ControlRuns
-from fumehood.redteam.page import attack_table, replace_table
+from fumehood.redteam.page import (
+    WORKSPACES_BEGIN,
+    WORKSPACES_END,
+    attack_table,
+    replace_table,
+    workspace_table,
+)
+from fumehood.redteam.places import Place
 from fumehood.redteam.probe import Probe
 from fumehood.report.safe_text import one_line
 from fumehood.report.text_table import TextTable
@@ -107,7 +122,8 @@ def doctor(
 
     Exit status 2 if no engine isolates an untrusted agent. With --probe, runs the red-team attacks
     from boxes of an engine, each with its control: the same attack without its protection, which
-    must succeed. Exit status 1 if an attack was not stopped, or if its control did not succeed.
+    must succeed. Engines of workspaces are also attacked from a workspace and from a verifier.
+    Exit status 1 if an attack was not stopped, or if its control did not succeed.
     With --orphans, exit status 1 if there is an orphan; `fumehood clean` removes it.
 
     \b
@@ -214,24 +230,40 @@ def _probe(
     """
     attacks = _choose(names)
     console = Console(soft_wrap=True, quiet=as_json, highlight=False)
+    verdicts: dict[str, list[Verdict]] = {}
+    in_workspaces: dict[str, dict[str, list[Verdict]]] = {}
     with ControlRuns() as controls:
-        verdicts = {
-            engine: _attack(engine, attacks, controls, console, forked_starts=forked_starts)
-            for engine in engines
-        }
+        for engine in engines:
+            verdicts[engine], places = _attack(
+                engine, attacks, names, controls, console, forked_starts=forked_starts
+            )
+            if places:
+                in_workspaces[engine] = places
     if page is not None:
-        page.write_text(replace_table(page.read_text("utf-8"), attack_table(verdicts)), "utf-8")
+        text = replace_table(page.read_text("utf-8"), attack_table(verdicts))
+        if in_workspaces:
+            table = workspace_table(in_workspaces)
+            text = replace_table(text, table, WORKSPACES_BEGIN, WORKSPACES_END)
+        page.write_text(text, "utf-8")
     if as_json:
-        print_json(_probe_report(verdicts))
+        print_json(_probe_report(verdicts, in_workspaces))
+    from_workspaces = [
+        verdict
+        for places in in_workspaces.values()
+        for results in places.values()
+        for verdict in results
+        if verdict.attack.name not in OPEN_IN_WORKSPACES
+    ]
     passing = (Result.STOPPED, Result.NOT_APPLICABLE)
-    held = all(verdict.result in passing for results in verdicts.values() for verdict in results)
-    return 0 if held else BREACHED
+    every = [*from_workspaces, *(verdict for results in verdicts.values() for verdict in results)]
+    return 0 if all(verdict.result in passing for verdict in every) else BREACHED
 
 
 def _choose(names: Sequence[str]) -> list[Attack]:
-    unknown = sorted(set(names) - {attack.name for attack in ATTACKS})
+    every = (*ATTACKS, OTHER_BOXES)
+    unknown = sorted(set(names) - {attack.name for attack in every})
     if unknown:
-        known = ", ".join(attack.name for attack in ATTACKS)
+        known = ", ".join(attack.name for attack in every)
         raise InputError(f"no attack is called {unknown[0]!r}; the attacks are: {known}")
     return [attack for attack in ATTACKS if not names or attack.name in names]
 
@@ -239,11 +271,13 @@ def _choose(names: Sequence[str]) -> list[Attack]:
 def _attack(
     name: str,
     attacks: Sequence[Attack],
+    names: Sequence[str],
     controls: ControlRuns,
     console: Console,
     *,
     forked_starts: bool,
-) -> list[Verdict]:
+) -> tuple[list[Verdict], dict[str, list[Verdict]]]:
+    """Return the verdicts of attacks from the box of an agent, and by place those from others."""
     engine_name, _, runtime = name.partition("/")
     options = EngineOptions(
         runtime=runtime or None,
@@ -256,19 +290,40 @@ def _attack(
         raise InputError(
             f"the {engine_name} engine gives no isolation, so there is nothing to attack"
         )
-    results = []
-    with closing(chosen.engine) as engine, Probe(engine) as session:
-        for attack in attacks:
-            verdict = session.attack(attack)
-            if verdict.result is not Result.NOT_APPLICABLE:
-                verdict = verdict.with_control(controls.run(attack))
-            results.append(verdict)
-            _print(results[-1], console, {verdict.detail for verdict in results[:-1]})
+    places = {}
+    with closing(chosen.engine) as engine:
+        with Probe(engine) as session:
+            results = _results(session, attacks, controls, console)
         if len(results) == len(ATTACKS):
             _keep(engine, results, console)
-    summary = ", ".join(f"{count} {result}" for result, count in _counts(results).items() if count)
-    console.print(f"{name}: {summary}\n", markup=False)
+        _summarise(name, results, console)
+        inside = [attack for attack in WORKSPACE_ATTACKS if not names or attack.name in names]
+        if inside and isinstance(engine, WorkspaceEngine):
+            for place in (Place.WORKSPACE, Place.VERIFIER):
+                title = f"{name}, {place.value}"
+                console.print(f"{len(inside)} attacks from boxes of {title}", markup=False)
+                with Probe(engine, interference=False, place=place) as session:
+                    places[place.value] = _results(session, inside, controls, console)
+                _summarise(title, places[place.value], console)
+    return results, places
+
+
+def _results(
+    session: Probe, attacks: Sequence[Attack], controls: ControlRuns, console: Console
+) -> list[Verdict]:
+    results = list[Verdict]()
+    for attack in attacks:
+        verdict = session.attack(attack)
+        if verdict.result is not Result.NOT_APPLICABLE:
+            verdict = verdict.with_control(controls.run(attack))
+        _print(verdict, console, {verdict.detail for verdict in results})
+        results.append(verdict)
     return results
+
+
+def _summarise(title: str, results: Sequence[Verdict], console: Console) -> None:
+    summary = ", ".join(f"{count} {result}" for result, count in _counts(results).items() if count)
+    console.print(f"{title}: {summary}\n", markup=False)
 
 
 def _counts(results: Sequence[Verdict]) -> dict[str, int]:
@@ -304,11 +359,20 @@ def _print(verdict: Verdict, console: Console, printed: Container[str]) -> None:
         console.print(f"{'':<16} {verdict.interference.summary()}", style="dim", markup=False)
 
 
-def _probe_report(verdicts: dict[str, list[Verdict]]) -> dict[str, object]:
+def _probe_report(
+    verdicts: dict[str, list[Verdict]], in_workspaces: dict[str, dict[str, list[Verdict]]]
+) -> dict[str, object]:
     return {
         "system": system_name(),
         "engines": [
-            {"engine": engine, "attacks": [_verdict_json(verdict) for verdict in results]}
+            {
+                "engine": engine,
+                "attacks": [_verdict_json(verdict) for verdict in results],
+                "workspaces": {
+                    place: [_verdict_json(verdict) for verdict in inside]
+                    for place, inside in in_workspaces.get(engine, {}).items()
+                },
+            }
             for engine, results in verdicts.items()
         ],
     }

@@ -16,3 +16,11 @@ _COUNTERS = ("/proc/key-users", "/proc/sys/fs", "/proc/sys/kernel/pty/nr")
 and another box can read it exactly."""
 
 MASKED = (*_NAMES, *_LOCKS, *_COUNTERS)
+
+MASKED_FROM_ROOT = (
+    *("/proc/kpagecgroup", "/proc/kpagecount", "/proc/kpageflags", "/proc/pagetypeinfo"),
+    *("/proc/slabinfo", "/proc/vmallocinfo", "/sys/kernel/mm/damon", "/sys/kernel/slab"),
+)
+"""Memory of the kernel and of all its pages, which only root reads, also root of a workspace."""
+READ_ONLY_TO_ROOT = ("/sys/fs/cgroup",)
+"""The folder of control groups. With version 1 it is in memory, and root could write to it."""

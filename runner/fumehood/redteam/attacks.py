@@ -352,3 +352,34 @@ ATTACKS = (
            _NAIVE("it read 'Traceback'"), repeats=True),
 )
 # fmt: on
+
+OTHER_BOXES = Attack(
+    "other-boxes",
+    "other_boxes.py",
+    _BOX,
+    "separate namespaces; a folder that is mounted in one box",
+    "reach the agent, its seat, the model and other boxes from a workspace",
+    _NO_BOX("it got the model"),
+)
+"""Runs only in workspaces and verifiers: the box of an agent contains the socket of its seat."""
+
+_ROOT_BY_DESIGN = frozenset({"privilege", "setuid-programs", "fill-tmp", "fork-bomb-sh"})
+"""Attacks of the box that prove nothing in a workspace: its programs are root and may write
+everywhere. What they write is measured from outside, and the shell is part of every workspace."""
+_OF_OTHER_BOUNDARIES = frozenset({"neighbours", "gold", "special-files"})
+
+WORKSPACE_ATTACKS = (
+    OTHER_BOXES,
+    *(
+        attack
+        for attack in ATTACKS
+        if attack.name in _OF_OTHER_BOUNDARIES
+        or (attack.boundary is _BOX and attack.name not in _ROOT_BY_DESIGN)
+    ),
+)
+"""Attacks that run in workspaces and verifiers, in which programs are root."""
+
+OPEN_IN_WORKSPACES = {
+    "shared-quotas": "root of all workspaces and verifiers is one user for the kernel of the host"
+}
+"""Attacks that are known not to be stopped there, with the reason."""

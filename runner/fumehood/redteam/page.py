@@ -9,6 +9,8 @@ from fumehood.redteam.attacks import Attack, Result, Verdict
 from fumehood.redteam.victim import PROTOCOLS
 
 BEGIN, END = "<!-- attacks: begin -->", "<!-- attacks: end -->"
+WORKSPACES_BEGIN = "<!-- workspaces: begin -->"
+WORKSPACES_END = "<!-- workspaces: end -->"
 _INTERFERENCE_TITLE = (
     "Latency of a neighbour's calls beside each attack, p50/p99 ms (quiet p50/p99):"
 )
@@ -44,17 +46,38 @@ def attack_table(verdicts: Mapping[str, Sequence[Verdict]]) -> str:
     return "\n".join([*lines, "", *_notes(verdicts), "", *interference])
 
 
-def replace_table(page: str, table: str) -> str:
+def workspace_table(verdicts: Mapping[str, Mapping[str, Sequence[Verdict]]]) -> str:
+    """Return the table of attacks from workspaces and verifiers.
+
+    Args:
+        verdicts: by engine and place; all have the same order of attacks.
+    """
+    columns = {
+        f"{engine}, {place}": results
+        for engine, places in verdicts.items()
+        for place, results in places.items()
+    }
+    lines = [
+        _row("attack", "tries to", "stopped by", *columns),
+        _row(*["---"] * (3 + len(columns))),
+    ]
+    for number, verdict in enumerate(next(iter(columns.values()))):
+        results = (_MARKS.get(each[number].result, "not run") for each in columns.values())
+        lines.append(_row(*attack_cells(verdict.attack), *results))
+    return "\n".join([*lines, "", *_notes(columns)])
+
+
+def replace_table(page: str, table: str, begin: str = BEGIN, end: str = END) -> str:
     """Return ``page`` with ``table`` between its marks.
 
     Raises:
         InputError: the page lacks the marks.
     """
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise InputError(f"the page must contain {BEGIN} and {END}, which enclose the table")
-    return f"{before}{BEGIN}\n{table}\n{END}{after}"
+    before, found_begin, rest = page.partition(begin)
+    _, found_end, after = rest.partition(end)
+    if not found_begin or not found_end:
+        raise InputError(f"the page must contain {begin} and {end}, which enclose the table")
+    return f"{before}{begin}\n{table}\n{end}{after}"
 
 
 def _notes(verdicts: Mapping[str, Sequence[Verdict]]) -> list[str]:

@@ -54,6 +54,7 @@ from fumehood.redteam.breaches import (
 from fumehood.redteam.canaries import Canaries
 from fumehood.redteam.control_episodes import ControlEpisodes
 from fumehood.redteam.judged_answer import judging_breaches
+from fumehood.redteam.places import BoxesAt, Place
 from fumehood.redteam.provider import TOKENS_MAX, ObedientProvider, breaches_of
 from fumehood.redteam.record_checks import (
     forged_run_breaches,
@@ -115,7 +116,12 @@ class Probe:
     """One engine under attack. A context manager."""
 
     def __init__(
-        self, engine: Engine, removed: Removed | None = None, *, interference: bool = True
+        self,
+        engine: Engine,
+        removed: Removed | None = None,
+        *,
+        interference: bool = True,
+        place: Place = Place.AGENT,
     ) -> None:
         """Create the probe; entering it prepares the service and the image.
 
@@ -123,7 +129,10 @@ class Probe:
             engine: an engine that is ready; the caller closes it.
             removed: protections to remove, for controls; None for none.
             interference: compare the latencies of a neighbour with a quiet baseline.
+            place: the box in which attacks run; an engine of workspaces for others than the
+                agent's.
         """
+        self._place = place
         self._engine, self._watched = engine, WatchedEngine(engine)
         self._removed = removed or Removed()
         self._measures_interference = interference and not engine.isolation.is_none
@@ -139,6 +148,7 @@ class Probe:
                 Canaries(Path(stack.enter_context(tempfile.TemporaryDirectory())))
             )
             self._provider = stack.enter_context(ObedientProvider())
+            self._boxes = stack.enter_context(BoxesAt(self._watched, self._place))
             self._helper = build_helper(lambda line: None)
             self._service = stack.enter_context(ExitStack())
             self._start_service()
@@ -292,7 +302,12 @@ class Probe:
         yield from (leak for leak in self._canaries.leaks(records) if "plan" not in leak)
         yield from self._canaries.touched()
         yield from self._controls.harmed()
-        yield from breaches_of(self._provider.take(), voids=False)
+        asked = self._provider.take()
+        yield from breaches_of(asked, voids=False)
+        if self._place is not Place.AGENT and asked:
+            yield "the model was reached"
+        if self._place is not Place.AGENT and b'"kind":"call"' in records.replace(b" ", b""):
+            yield "a call was made on the agent's seat"
         yield from infrastructure_damage(attack, attempt, LIMITS.output_bytes)
         if (watch := self._watched.watch) is not None:
             watch.end()
@@ -380,12 +395,13 @@ class Probe:
                 *(f"open_files={LIMITS.open_files}", f"calls={attack.calls}"),
             )
             arguments = (*self._canaries.arguments(), self._controls.argument(), *limits, *more)
+            arguments = (*arguments, f"model={self._provider.address}")
             if attack.variant:
                 arguments = (*arguments, f"variant={attack.variant}")
             if self._engine.isolation.is_none:
                 arguments = (*arguments, "unboxed=yes")
         return BoxPlan(
-            engine=self._watched,
+            engine=self._boxes,
             image=image,
             limits=self._limits(attack),
             arguments=arguments,

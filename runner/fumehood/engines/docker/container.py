@@ -18,7 +18,7 @@ from docker.types import Healthcheck, HostConfig, LogConfig, Mount, Ulimit
 from fumehood.core.user_ids import BOX_UIDS
 from fumehood.engines.engine import CPU_SHARES, TIMERS_MAX, BoxSpec, Isolation, Limits
 from fumehood.engines.engine import Mount as BoxMount
-from fumehood.engines.host_names import MASKED
+from fumehood.engines.host_names import MASKED, MASKED_FROM_ROOT, READ_ONLY_TO_ROOT
 from fumehood.engines.seccomp import docker_profile
 
 _HOSTNAME = "localhost"
@@ -33,6 +33,8 @@ _MASKED_BY_DOCKER = (
     *("/proc/timer_list", "/proc/timer_stats", "/proc/sched_debug", "/proc/scsi"),
     "/sys/firmware",
 )
+"""Docker's default, which the request replaces. Source: moby, oci/defaults.go."""
+_READ_ONLY_BY_DOCKER = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger")
 """Docker's default, which the request replaces. Source: moby, oci/defaults.go."""
 _WRITABLE = "rw,noexec,nosuid,nodev,mode=1777"
 OF_WORKSPACE = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID")
@@ -131,6 +133,9 @@ def _host_config(
         **_resources(spec.limits, _KERNEL_TASKS if runtime.own_kernel else 0),
     )
     config["MaskedPaths"] = [*_MASKED_BY_DOCKER, *MASKED]
+    if spec.workspace:
+        config["MaskedPaths"] += MASKED_FROM_ROOT
+        config["ReadonlyPaths"] = [*_READ_ONLY_BY_DOCKER, *READ_ONLY_TO_ROOT]
     return config
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from fumehood.engines.docker.container import OF_WORKSPACE, SHARED_MEMORY_BYTES
 from fumehood.engines.engine import TIMERS_MAX, Limits, Mount
-from fumehood.engines.host_names import MASKED
+from fumehood.engines.host_names import MASKED, MASKED_FROM_ROOT
 from fumehood.engines.oci.box_root import BoxRoot
 from fumehood.engines.seccomp import docker_profile
 
@@ -87,7 +87,7 @@ def bundle_config(
         },
         "mounts": [
             *_system_mounts(),
-            *(_masks(root) if shares_null else ()),
+            *(_masks(root, is_workspace) if shares_null else ()),
             # In a workspace, /tmp belongs to the file system that can be copied out.
             *(_shared_memory() if is_workspace else _tmpfs(scratch, limits)),
             *map(_bind, mounts),
@@ -98,7 +98,7 @@ def bundle_config(
                 for kind in _NAMESPACES
             ],
             "seccomp": _profile(),
-            "maskedPaths": [] if shares_null else [*_MASKED_BY_DOCKER, *MASKED],
+            "maskedPaths": [] if shares_null else list(_masked(is_workspace)),
             "readonlyPaths": list(_READ_ONLY),
             **({"cgroupsPath": group} if group else {}),
         },
@@ -131,8 +131,14 @@ def _system_mounts() -> Iterable[dict[str, Any]]:
     yield _mount("/dev/pts", "devpts", "nosuid", "noexec", *terminals)
 
 
-def _masks(root: BoxRoot) -> Iterable[dict[str, Any]]:
-    for path in filter(os.path.exists, (*_MASKED_BY_DOCKER, *MASKED)):
+def _masked(is_workspace: bool) -> tuple[str, ...]:
+    return (*_MASKED_BY_DOCKER, *MASKED, *(MASKED_FROM_ROOT if is_workspace else ()))
+
+
+def _masks(root: BoxRoot, is_workspace: bool) -> Iterable[dict[str, Any]]:
+    # A box has no /sys.
+    shown = (path for path in _masked(is_workspace) if not path.startswith("/sys/"))
+    for path in filter(os.path.exists, shown):
         if os.path.isdir(path):
             yield _mount(path, "tmpfs", "ro", "nosuid", "nodev", "noexec", "size=0k")
         else:
