@@ -567,13 +567,18 @@ def test_each_step_is_verified_with_the_files_at_its_end(engine: str, tmp_path: 
         **{"workdir_setup.sh": "sed -i 's/$/, prepared/' state"},
     )
     wrong = step("echo 1 > /app/state", "grep -x one /app/state")
+    spoiling = step("echo one > /app/state; rm -f /bin/bash /usr/bin/bash", "grep one /app/state")
+    prepared = {**first, "workdir/setup.sh": "true"}
     least = "min_reward = {reward = 0.75}\n"
     tasks = {
         "both": ({"one": first, "two": second}, ""),
         "half": ({"one": wrong, "two": first}, ""),
         "stopped": ({"one": wrong, "two": first}, least),
         "final": ({"one": wrong, "two": first}, ""),
-        "broken": ({"one": first, "two": {**first, "workdir/setup.sh": "exit 7"}}, ""),
+        "broken": ({"one": {**first, "workdir/setup.sh": "exit 7"}, "two": first}, ""),
+        # The agent could have caused what fails after its first step.
+        "late": ({"one": first, "two": {**first, "workdir/setup.sh": "exit 7"}}, ""),
+        "spoiled": ({"one": spoiling, "two": prepared}, ""),
     }
     for name, (steps, threshold) in tasks.items():
         shutil.copytree(TASKS / NAME, tmp_path / "set" / name)
@@ -586,10 +591,15 @@ def test_each_step_is_verified_with_the_files_at_its_end(engine: str, tmp_path: 
     words = ("run", f"harbor:{tmp_path / 'set'}", "-a", "oracle", "--engine", engine)
     fumehood_json(*words, "--out", str(run), "--json", status=3, timeout_s=1200)
     rewards = {name: row["metrics"].get("reward") for name, row in rows(run).items()}
-    assert rewards == {"both": 1.0, "half": 0.75, "stopped": 0.5, "final": 1.0, "broken": None}
+    assert rewards == {
+        **{"both": 1.0, "half": 0.75, "stopped": 0.5, "final": 1.0},
+        **{"broken": None, "late": 0.5, "spoiled": 0.5},
+    }
     assert rows(run)["both"]["success"] is True
     assert rows(run)["broken"]["outcome"] == "infra(task)"
-    assert "step two: setup.sh failed with status 7" in json.dumps(rows(run)["broken"])
+    assert "step one: setup.sh failed with status 7" in json.dumps(rows(run)["broken"])
+    assert "step two: setup.sh failed with status 7" in json.dumps(rows(run)["late"])
+    assert rows(run)["spoiled"]["outcome"] == "finished"
     replay = ("replay", str(run), "--episode", "oracle/both", "--json")
     replayed = fumehood_json(*replay, timeout_s=1200)
     assert replayed["identical"] == 1

@@ -250,7 +250,7 @@ class EpisodeWorkspace:
             def copy(number: int) -> Files:
                 return self._twice(lambda: copied_from(box, plan.of_step(number)))
 
-            self._steps = StepFiles(plan, box, copy, self._is_abandoned)
+            self._steps = StepFiles(plan, box, copy, self._twice, self._is_abandoned)
             self._steps.serve(self._steps_folder)
             problem = self._steps.problem
         self._blame_task(problem)
@@ -306,10 +306,8 @@ class EpisodeWorkspace:
         """
         try:
             self.stop()
-            if self._steps is not None:
-                self._blame_task(self._steps.problem)
-                if self._steps.error is not None:
-                    self._fail(self._steps.error)
+            if self._steps is not None and self._steps.error is not None:
+                self._fail(self._steps.error)
             if self._box is None or self.infra is not None:
                 return None
             return self._verdict(self._box, answer)

@@ -43,6 +43,7 @@ class StepFiles:
         plan: WorkspacePlan,
         box: LiveWorkspaceBox,
         copy: Callable[[int], Files],
+        guarded: Callable[[Callable[[], str]], str],
         is_abandoned: Callable[[], bool],
     ) -> None:
         """Prepare the first step.
@@ -51,19 +52,22 @@ class StepFiles:
             plan: of a task with steps.
             box: the workspace.
             copy: returns the files for the tests of a step, by its number from 1.
+            guarded: does what is passed; raises ``BadArtifacts`` if it fails because of the
+                workspace, and ``InfraError`` if it fails because of the engine.
             is_abandoned: whether the run was abandoned.
 
         Raises:
             InfraError: the engine does not answer.
         """
         self.taken: list[Files | Verdict] = []
-        """By step: its files, or why they cannot be copied."""
-        self.problem = ""
-        """Why a step could not be prepared, which is the fault of the task; empty if it could."""
+        """By step: its files, or why it has none."""
         self.error: InfraError | None = None
         self._plan, self._box, self._copy = plan, box, copy
-        self._is_abandoned = is_abandoned
-        self._prepare(1)
+        self._guarded, self._is_abandoned = guarded, is_abandoned
+        problem = self._prepared(1)
+        self.problem = problem and f"step {plan.of_step(1).settings['name']}: {problem}"
+        """Why the first step could not be prepared, which is the fault of the task; empty if it
+        could."""
 
     def serve(self, folder: Path) -> None:
         """Connect to the service, which listens in a folder, and answer it in another thread."""
@@ -74,14 +78,18 @@ class StepFiles:
     def _serve(self, connection: socket.socket) -> None:
         with connection, suppress(OSError):
             while receive_frame(connection, _FRAME_BYTES_MAX) is not None:
+                is_ready = False
                 try:
-                    self._end_step()
+                    is_ready = self._end_step()
                 except InfraError as error:
                     self.error = error
-                is_ready = not self.problem and self.error is None
                 send_frame(connection, json.dumps({"ready": is_ready}).encode())
 
-    def _end_step(self) -> None:
+    def _end_step(self) -> bool:
+        """Take the files of a step and prepare the next one; return whether that succeeded.
+
+        The agent is root in the workspace, so each failure here counts as its failure.
+        """
         self._box.pause()
         try:
             self.taken.append(self._copy(len(self.taken) + 1))
@@ -89,10 +97,20 @@ class StepFiles:
             self.taken.append(Verdict(problem=str(error)))
         finally:
             self._box.resume()
-        self._prepare(len(self.taken) + 1)
+        number = len(self.taken) + 1
+        try:
+            problem = self._guarded(lambda: self._prepared(number))
+        except BadArtifacts as error:
+            problem = str(error)
+        if problem:
+            # No later step is reached, either.
+            left = len(self._plan.steps) - len(self.taken)
+            self.taken += [Verdict(problem=problem)] * left
+        return not problem
 
-    def _prepare(self, number: int) -> None:
-        """Add the files of a step, run its script, and wait until it is ready."""
+    def _prepared(self, number: int) -> str:
+        """Add the files of a step, run its script, and wait until it is ready; return the problem,
+        empty if there is none."""
         plan = self._plan.of_step(number)
         name = str(plan.settings["name"])
         top = plan.image.working_dir
@@ -108,7 +126,7 @@ class StepFiles:
             check = plan.settings["step_healthcheck"]
             assert isinstance(check, dict)
             problem = health_problem(self._box, check, self._is_abandoned)
-        self.problem = problem and f"step {name}: {problem}"
+        return problem
 
 
 def _tar(folder: Path, top: str) -> bytes:
