@@ -94,7 +94,8 @@ RUNTIMES = {
         Runtime(
             "runsc",
             "see gvisor.dev",
-            ("--network=none", "--host-uds=open", "--ignore-cgroups"),
+            # Newer versions keep what a box writes in their own overlay instead.
+            ("--network=none", "--host-uds=open", "--ignore-cgroups", "--overlay2=none"),
             # A busy kernel has many threads; with fewer it crashes, and the box with it.
             tasks=256,
             own_kernel=True,
