@@ -29,15 +29,24 @@ from fumehood.supervised.libseccomp import (
 
 
 @cache
-def docker_profile() -> str:
-    """Return the list as JSON for Docker's `--security-opt seccomp=…`."""
+def docker_profile(*, of_root: bool = False) -> str:
+    """Return the list as JSON for Docker's `--security-opt seccomp=…`.
+
+    Args:
+        of_root: for boxes whose programs are root for the host's kernel, which counts inotify
+            instances per user. Such a box gets none; otherwise it could take those of the host.
+    """
     refusal = {"action": "SCMP_ACT_ERRNO", "errnoRet": errno.ENOSYS}
     otherwise = {"defaultAction": "SCMP_ACT_ERRNO", "defaultErrnoRet": errno.ENOSYS}
     native = [{"architecture": f"SCMP_ARCH_{name}"} for name in ("X86_64", "AARCH64")]
     # Listed explicitly: older daemons ignore defaultErrnoRet and answer EPERM, on which libraries
     # do not fall back.
-    refused = {"names": REFUSED, **refusal}
-    allowed = {"names": ALLOWED, "action": "SCMP_ACT_ALLOW"}
+    withheld = _INOTIFY if of_root else ()
+    refused = {"names": [*REFUSED, *withheld], **refusal}
+    allowed = {
+        "names": [name for name in ALLOWED if name not in withheld],
+        "action": "SCMP_ACT_ALLOW",
+    }
     conditional = [
         {
             "names": [condition.name],
@@ -146,6 +155,7 @@ ALLOWED = """
 """.split()  # noqa: SIM905
 """Grouped: files; waiting; memory; processes; identity and limits; time; sockets."""
 
+_INOTIFY = ("inotify_init", "inotify_init1")
 _NEW_NAMESPACES = 0x7E02_0000
 """Every flag of clone(2) that makes a namespace. Source: linux/sched.h."""
 _AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK = 1, 2, 10, 16

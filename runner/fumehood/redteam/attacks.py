@@ -380,6 +380,6 @@ WORKSPACE_ATTACKS = (
 """Attacks that run in workspaces and verifiers, in which programs are root."""
 
 OPEN_IN_WORKSPACES = {
-    "shared-quotas": "root of all workspaces and verifiers is one user for the kernel of the host"
+    "shared-quotas": "the kernel counts the pipe pages of all workspaces and verifiers together"
 }
 """Attacks that are known not to be stopped there, with the reason."""

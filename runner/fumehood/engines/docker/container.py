@@ -112,7 +112,7 @@ def _host_config(
         read_only=spec.workspace is None,
         cap_drop=["ALL"],
         cap_add=list(OF_WORKSPACE) if spec.workspace else [],
-        security_opt=_security(runtime),
+        security_opt=_security(runtime, of_root=spec.workspace is not None),
         init=True,
         # A private namespace; that of an agent without /dev/shm, which would be writable.
         ipc_mode="private" if spec.workspace else "none",
@@ -143,8 +143,9 @@ def _shares_network(spec: BoxSpec) -> bool:
     return spec.workspace is not None and bool(spec.workspace.network_of)
 
 
-def _security(runtime: Runtime) -> list[str]:
-    seccomp = [f"seccomp={docker_profile()}"] if runtime.installs_filter else []
+def _security(runtime: Runtime, *, of_root: bool) -> list[str]:
+    profile = docker_profile(of_root=of_root)
+    seccomp = [f"seccomp={profile}"] if runtime.installs_filter else []
     return ["no-new-privileges", *seccomp]
 
 

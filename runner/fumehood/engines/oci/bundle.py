@@ -97,7 +97,7 @@ def bundle_config(
                 {"type": kind} | ({"path": network} if network and kind == "network" else {})
                 for kind in _NAMESPACES
             ],
-            "seccomp": _profile(),
+            "seccomp": _profile(of_root=is_workspace),
             "maskedPaths": [] if shares_null else list(_masked(is_workspace)),
             "readonlyPaths": list(_READ_ONLY),
             **({"cgroupsPath": group} if group else {}),
@@ -106,9 +106,9 @@ def bundle_config(
 
 
 @cache
-def _profile() -> dict[str, Any]:
+def _profile(*, of_root: bool) -> dict[str, Any]:
     """Return the list of system calls in the format of OCI, which differs from docker's here."""
-    profile: dict[str, Any] = json.loads(docker_profile())
+    profile: dict[str, Any] = json.loads(docker_profile(of_root=of_root))
     del profile["archMap"]
     return profile | {"architectures": [ARCHITECTURES[platform.machine()]]}
 
