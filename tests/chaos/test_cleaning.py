@@ -17,6 +17,7 @@ from fumehood.engines.engine import AgentKind, AgentSource, Orphan, OrphanKind
 from fumehood.engines.images import stale
 from fumehood.engines.orphans import Machine
 from fumehood.engines.ownership import OWNER_START, owner_is_alive, owner_labels
+from fumehood.engines.records import MARKER
 from tests.chaos.commands import RunningCommand, services_of
 from tests.parts.folders import short_folder
 from tests.parts.listening import wait_until
@@ -56,6 +57,9 @@ def test_resources_of_a_running_command_stay(command: RunningCommand) -> None:
 
 
 def test_a_killed_run_whose_service_hangs_is_cleaned_up(command: RunningCommand) -> None:
+    state = Path(os.environ["XDG_RUNTIME_DIR"], "fumehood")
+    # The service starts before the folder of the calls is made.
+    assert wait_until(lambda: len([*state.glob(f"*/{MARKER}")]) == 2)
     (service,) = services_of(command)
     # A stopped service cannot notice that its owner is gone.
     service.kill(signal.SIGSTOP)
