@@ -9,7 +9,7 @@ from urllib.request import urlopen
 
 HELPER = "/fumehood/bin/fumehood"
 LAST_RUN = Path("/tmp/last_run.json")
-# The packages are no part of the environment of the programs that the agent starts.
+# Programs that the agent starts must not find the packages, so PYTHONPATH is not set.
 START = (
     "import runpy, sys; sys.path.insert(0, '/opt/agent/packages'); "
     "runpy.run_module('minisweagent.run.mini', run_name='__main__', alter_sys=True)"

@@ -1,4 +1,7 @@
-"""The seat of a wrapped agent. scripts/agent-packages copies this file into packages/."""
+"""Connects a published agent to its seat.
+
+scripts/agent-packages copies this file into packages/.
+"""
 
 import json
 import subprocess
@@ -20,7 +23,7 @@ def converse(answer: Callable[[str], object]) -> None:
     """Submit the answer to each message of the user.
 
     When the work has ended, for instance with the budget, models do not answer, and libraries of
-    agents raise. Such an error is printed. All others are raised.
+    agents raise an error. This function prints such an error, and raises all others.
     """
     message = ask("task")
     while message:

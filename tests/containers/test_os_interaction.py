@@ -34,4 +34,4 @@ def test_no_agent_solves_a_task_whose_setup_fails_and_the_row_has_its_output(
     checkout = write_checkout(tmp_path / "checkout")
     for row in run(f"{checkout}:dev", tmp_path / "run").values():
         assert row["success"] is False, row
-        assert "report it to its author: no such disk" in json.dumps(row)
+        assert "report this to its author: no such disk" in json.dumps(row)

@@ -429,7 +429,7 @@ def test_a_service_that_fails_is_a_fault_of_the_task(
     run_tasks(run, str(task), "oracle", status=3, engine=engine)
     (row,) = map(json.loads, (run / "episodes.jsonl").read_text("utf-8").splitlines())
     assert row["outcome"] == "infra(task)"
-    assert "the service api failed, report it to its author" in json.dumps(row)
+    assert "the service api failed; report this to its author" in json.dumps(row)
     label = json.loads((run / "run.json").read_text("utf-8"))["run"]
     assert not daemon.containers(all=True, filters={"label": f"fumehood.run={label}"})
 

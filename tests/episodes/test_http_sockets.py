@@ -199,9 +199,7 @@ def test_an_unknown_problem_is_refused_and_the_work_continues(http: HttpSeat, pa
     assert json.loads(http.send("/report", b"turn_limit\n")[1]) == {"recorded": True}
 
 
-def test_an_answer_to_a_question_for_a_permission_is_recorded(
-    http: HttpSeat, episode: Listened
-) -> None:
+def test_an_answer_to_a_permission_request_is_recorded(http: HttpSeat, episode: Listened) -> None:
     for title, answer, recorded in [
         ("run ls", "allow_once", True),
         ("x" * 1000 + "\ud800", "reject_once", True),

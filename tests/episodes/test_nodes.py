@@ -126,7 +126,10 @@ def test_the_services_of_all_nodes_together_keep_the_limits_of_a_provider(
     [
         ({"version": "0.0.0"}, "install the same version"),
         ({"folder": "/nowhere"}, "use the same folder on all machines"),
-        ({"agents": {"builtin:policy_aware": ["other", False]}}, "has other code of policy_aware"),
+        (
+            {"agents": {"builtin:policy_aware": ["other", False]}},
+            "code of policy_aware differs",
+        ),
         ({"config": {"engine": "none"}}, "none"),
     ],
 )

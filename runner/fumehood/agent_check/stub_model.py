@@ -19,9 +19,9 @@ CALLS = 2
 SHELL_CALL = "/fumehood/bin/fumehood call list_jobs"
 """Command for an agent whose only tool is a shell. Every robustness case has this tool."""
 SHELL_END = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
-"""Line with which agents of the family of SWE-agent end, before their answer."""
+"""Line that agents of the SWE-agent family print before their answer, in order to end."""
 FINAL_ANSWER = "final_answer"
-"""Tool with which smolagents ends."""
+"""Tool that smolagents calls in order to end."""
 
 
 def stub_model(seat_tools: Collection[str]) -> ScriptedModels:

@@ -138,9 +138,12 @@ def _are_identical(folder: RunReader, trials: Sequence[EpisodeRow]) -> bool:
 
 
 def agent_table(agents: Sequence[AgentSummary]) -> TextTable:
-    """Return one row per agent, with utility and safety if a task has safety checks, with the task
-    completion score and milestones if a scorer gave them, and with the rewards and the number of
-    scores that an agent can forge, and of episodes in which it ran inside its workspace."""
+    """Return one row per agent.
+
+    Optional columns: utility and safety if a task has safety checks; the task completion score and
+    milestones if a scorer gave them; forgeable rewards; the numbers of forgeable scores and of
+    episodes in which the agent ran inside its workspace.
+    """
     has_safety = any(agent.safety_rate is not None for agent in agents)
     has_completion = any(agent.task_completion is not None for agent in agents)
     has_milestones = any(agent.milestones is not None for agent in agents)

@@ -70,7 +70,7 @@ def on_settings(on: str | None, *, is_trusted: bool) -> dict[str, object]:
     """
     if on is None:
         if is_trusted:
-            raise InputError("--i-trust-this-cluster needs --on")
+            raise InputError("--i-trust-this-cluster needs --on ray://HOST:PORT: add it")
         return {}
     settings: dict[str, object] = {"on": on, "i_trust_this_cluster": is_trusted}
     run_config({"suite": "any", "agents": ("any",), **settings})

@@ -204,7 +204,7 @@ class Seat:
             self._on_tokens(actual.get(BudgetKind.MODEL_TOKENS, 0))
 
     def record_permission(self, title: str, answer: str) -> None:
-        """Record the answer to a question of the agent for a permission."""
+        """Record the answer to a permission request of the agent."""
         self._recorder.record(PermissionAnswered(self.name, title, answer))
 
     def receive(self, text: str) -> None:

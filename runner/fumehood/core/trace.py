@@ -110,7 +110,7 @@ class ModelProblemNoted:
 
 @dataclass(frozen=True, slots=True)
 class PermissionAnswered:
-    """Event: the client of an agent answered its question for a permission."""
+    """Event: the client of an agent answered its permission request."""
 
     seat: str
     title: str

@@ -22,7 +22,7 @@ from fumehood_agent.scaffolds.table import WITH_MODEL
 ACP = "acp:"
 """Prefix of a recipe, folder or image whose program speaks the Agent Client Protocol."""
 PERMISSIONS = ("allow", "reject")
-"""Answers to the questions of an ACP agent for permissions; the first one is the default."""
+"""Answers to the permission requests of an ACP agent; the first one is the default."""
 
 _HELPER = f"{BOX_SOCKET_DIR}/bin/fumehood"
 _PLAYS_ACP = (_HELPER, "run", "--port", "4141", "--", _HELPER, "acp")

@@ -85,8 +85,8 @@ class Node:
     def _start(self, settings: Object) -> bytes:
         if settings["version"] != __version__:
             raise InputError(
-                f"has Fumehood {__version__}, and the run {settings['version']}: install the same "
-                "version"
+                f"it has Fumehood {__version__}, and the run {settings['version']}: "
+                "install the same version"
             )
         try:
             os.chdir(settings["folder"])
@@ -109,7 +109,8 @@ class Node:
             source = source_of(name)
             if code_digest(source) != code:
                 raise InputError(
-                    f"has other code of {source.name} than the run: copy it to all machines"
+                    f"its code of {source.name} differs from that of the run: "
+                    "copy the code to all machines"
                 )
             agents.append(NamedAgent(source.name, source, speaks_acp=speaks_acp))
         needs = Needs(

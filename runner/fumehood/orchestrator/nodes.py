@@ -48,16 +48,16 @@ from fumehood.orchestrator.trace_receiver import rejection_kind
 from fumehood.version import __version__
 
 START_TIMEOUT_S = 600.0
-"""From the request for a node until it is ready; it may build images."""
+"""Time from the request for a node until it is ready, seconds; a node may build images."""
 LOST_TIMEOUT_S = 120.0
 """How long a run without any node waits for one, seconds."""
 RESTART_S = 1.0
 """Time until a lost node is replaced, seconds."""
 REPLACEMENTS_MAX = 20
-"""Nodes of a slot that may fail in a row while they start."""
+"""How many starts in a row may fail before a node is given up."""
 ANSWER_TIMEOUT_S = 600.0
-"""How long a node may take to answer, beyond twice the wall time of the episodes that it plays; it
-grants wall time for delays of the infrastructure."""
+"""How long a node may take to answer, in addition to twice the wall time of its episodes, seconds.
+A node adds to the wall time what delays of the infrastructure took."""
 STOP_TIMEOUT_S = 30.0
 """How long the nodes may take to remove their boxes at the end of a run, seconds."""
 LOOK_S = 0.2

@@ -44,7 +44,7 @@ MARKS = (AGENT_BOX, VERIFICATION, FORGEABLE_REWARD, FORGEABLE_DIFFERENCE)
 
 
 def marks_of(metrics: Mapping[str, Json]) -> JsonObject:
-    """Return what a score in a workspace must not be read without; empty for most scores."""
+    """Return the marks that must accompany a score in a workspace; empty for most scores."""
     return {name: metrics[name] for name in MARKS if name in metrics}
 
 

@@ -46,7 +46,7 @@ _ENDED = Refusal(RefusalKind.ENDED)
 _MALFORMED = Refusal(RefusalKind.MALFORMED)
 
 _TITLE_CHARACTERS_MAX = 500
-"""Of a recorded question for a permission."""
+"""Characters of the title of a recorded permission request."""
 
 _log = logging.getLogger("fumehood.service")
 
@@ -310,7 +310,7 @@ class SeatEndpoint:
         return self.note(ModelProblemNoted(self.name, problem, "agent"))
 
     def report_permission(self, title: str, answer: str) -> bool:
-        """Record how the client of the agent answered its question for a permission."""
+        """Record how the client of the agent answered a permission request."""
         self._start_clock()
         with self._lock:
             if self._has_ended() or self._refusals >= self._limits.refusals:

@@ -57,7 +57,7 @@ class SeatPort(Protocol):
         ...
 
     def report_permission(self, title: str, answer: str) -> bool:
-        """Record the answer to a question for a permission; return whether the trace contains it.
+        """Record the answer to a permission request; return whether the trace contains it.
 
         Args:
             title: untrusted; cut if it is long.

@@ -129,10 +129,10 @@ class _NotDoneError(Exception):
 class Workspace:
     """State: what the task says about its workspace, and ``changed``, the paths below the watched
     folders that differ from the image, each with kind, mode, size and SHA-256. Optional: ``start``,
-    a command for the main session before the first call, ``output_chars_max``, the characters of a
-    longer output that a result has, and for the turns of a conversation with the rule ``world``
-    ``later_steps``, the instructions of the steps after the first, and ``step``, the number of the
-    current one from 1."""
+    a command for the main session before the first call, and ``output_chars_max``, to which longer
+    outputs are cut. Conversations with the rule ``world`` also have ``later_steps``, the
+    instructions of the steps after the first, and ``step``, the number of the current step from
+    1."""
 
     toolset_id = "workspace_v1"
 

@@ -70,7 +70,7 @@ def test_services_start_after_those_that_they_depend_on(task: Path) -> None:
             "services: {a: {image: x, depends_on: [b]}, b: {image: x, depends_on: [a]}}",
             "depend on each other: a, b",
         ),
-        ("networks: {x: {}}", "it.networks"),
+        ("networks: {x: {}}", "docker-compose.yaml: networks"),
         ("services: [x]", "services is no table"),
     ],
 )

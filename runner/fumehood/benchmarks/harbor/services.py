@@ -52,7 +52,7 @@ def services_of(folder: Path) -> tuple[list[JsonObject], dict[str, str]]:
         content = load_yaml(files[0].read_text("utf-8"))
     except ValueError as error:
         raise Unsupported(f"{FILE}: {error}") from None
-    table = _table(content, "it", {"name", "services", "version"})
+    table = _table(content, "", {"name", "services", "version"})
     services = {
         str(name): _table(one or {}, str(name), _MAIN_KEYS if name == MAIN else _KEYS)
         for name, one in _table(table.get("services") or {}, "services").items()
@@ -158,7 +158,7 @@ def _ordered(services: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 def _table(value: Any, name: str, known: frozenset[str] | set[str] | None = None) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise Unsupported(f"{FILE}: {name} is no table")
+        raise Unsupported(f"{FILE}: {name or 'its content'} is no table")
     if known is not None and (unknown := sorted(map(str, set(value) - known))):
-        raise Unsupported(f"{FILE}: {name}.{unknown[0]}")
+        raise Unsupported(f"{FILE}: {name and f'{name}.'}{unknown[0]}")
     return value

@@ -16,7 +16,7 @@ STRATEGIES = (None, "mean", "final")
 _TIMES = {"interval": 5.0, "timeout": 30.0, "start_period": 0.0, "start_interval": 5.0}
 """Times of a health check → default, seconds."""
 _TIME_MAX_S, _RETRIES_MAX = 600, 100
-"""Of a health check, so that each one ends."""
+"""Maximum of each time and of the retries of a health check, so that each check ends."""
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 
 

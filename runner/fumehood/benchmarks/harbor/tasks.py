@@ -37,8 +37,8 @@ SOLUTION_BYTES_MAX = 700_000
 """Of one file of a solution, which is one argument of a call."""
 OFFLINE, SHARED = "offline:", "shared:"
 MODES = (OFFLINE, SHARED)
-"""Beginnings of the argument: play tasks without the network that they may use, and run tests only
-inside the workspace."""
+"""Prefixes of the argument. The first one plays tasks without the network that they may use; the
+second one runs tests only inside the workspace."""
 _VARIABLE = re.compile(r"\$\{\w+(?P<default>:-[^}]*)?\}")
 ABOUT = About(
     licence="of the task folders",

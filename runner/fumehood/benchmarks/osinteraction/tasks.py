@@ -30,17 +30,18 @@ STANDARD, DEV = "std", "dev"
 PARTS = tuple("1234567")
 """Folders of the split ``std``; ``6-backup.json`` is not part of it."""
 ROUNDS = 8
-"""In the original's configuration; the answer takes one of them."""
+"""Rounds in the original's configuration; the answer uses one of them."""
 BUDGET = Budget(steps=ROUNDS - 1, calls=ROUNDS - 1, retries=ROUNDS - 1)
 OUTPUT_CHARS_MAX = 780
 """Characters of a long output that the original keeps."""
 VERIFIER_TIMEOUT_S = 600
 IMAGES = Path(__file__).parent / "images"
 ONCE = re.compile(r"RANDOM|/dev/u?random|\bapt(?:-get)? (?:update|install)\b")
-"""An init script with one of these is executed once, when the image is built: it draws other
-numbers in each box, or needs the network."""
+"""Matches init scripts that must be executed only once, when the image is built, because they draw
+random numbers or need the network."""
 BY_TIME = re.compile(r"\bls -\w*t\b")
-"""As an example script with this, because files have other times in each box."""
+"""Matches example scripts that sort files by time. Their init scripts are executed once too,
+because files have other times in each box."""
 ABOUT = About(
     licence="Apache-2.0 (THUDM/AgentBench)",
     criterion="the original's checks: the expected answer, or its check scripts",
@@ -99,7 +100,7 @@ class _Evaluation(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
     match: _Match | None = None
     check: list[_Code | None] = Field(default_factory=list)
-    """None means the example."""
+    """Scripts to execute in order; None means :attr:`example`."""
     example: _Code | None = None
 
     @field_validator("check", mode="before")
@@ -119,7 +120,7 @@ class _Evaluation(BaseModel):
 class _Create(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
     local: Literal["default", "packages"] = "default"
-    """The image."""
+    """Name of the folder of the image."""
     init: list[_Code] = Field(default_factory=list)
 
     @field_validator("init", mode="before")
@@ -252,7 +253,9 @@ def _script(code: _Code | None, scripts: Path) -> Script | None:
     try:
         return code.language, (scripts / str(code.file)).read_text("utf-8")
     except (OSError, ValueError) as error:
-        raise InputError(f"the script {scripts / str(code.file)} cannot be read: {error}") from None
+        raise InputError(
+            f"the script {scripts / str(code.file)} cannot be read: {error}: restore the checkout"
+        ) from None
 
 
 def _command(script: Script) -> list[str]:

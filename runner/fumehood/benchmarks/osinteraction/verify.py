@@ -25,7 +25,7 @@ def run(script: list[str], arguments: list[str]) -> tuple[int, str]:
     # The name of a bash script is its first argument.
     name = ["--"] if language == "bash" and arguments else []
     command = [*PROGRAMS[language], code, *name, *arguments]
-    # A process that goes on would keep a pipe open.
+    # A process that continues would keep a pipe open.
     with tempfile.TemporaryFile(dir="/dev/shm") as printed:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=printed, check=False)
         printed.seek(0)

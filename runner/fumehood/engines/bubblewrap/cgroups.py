@@ -175,7 +175,8 @@ class BoxGroup:
         folder = self._folders.get("" if self._is_unified else FREEZER)
         if folder is None:
             raise InfraError(
-                "no control group here can pause a box: the controller freezer is missing"
+                "no control group here can pause a box: mount the controller freezer of version 1, "
+                "or use --engine docker"
             )
         return folder
 

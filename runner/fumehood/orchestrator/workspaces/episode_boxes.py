@@ -64,14 +64,14 @@ SETUP_CHARS_MAX = 500
 SETUP_FAILED = 97
 """Exit status of a workspace whose setup failed."""
 ANSWER_CHARS_MAX = 30_000
-"""An answer is one argument of a command; see execve(2)."""
+"""Limit of an answer, which is one argument of a command; see execve(2)."""
 _SETUP = ".fumehood-setup"
 """File of the setup, which deletes itself, so that the agent does not read it."""
 _HELPER = f"{BOX_SOCKET_DIR}/bin/fumehood"
 
 
 CHANGED_MAX = 200
-"""Changed files of an agent inside the workspace that a row lists."""
+"""How many changed files of an agent inside the workspace a row lists."""
 
 
 class AgentBox:
@@ -235,7 +235,7 @@ class EpisodeWorkspace:
                 output = output_of(box)
                 printed = (output.stdout + output.stderr).decode("utf-8", "replace").strip()
                 reason = f"{problem}: {printed}"[:REASON_CHARS_MAX]
-                reason = f"the service {service.name} failed, report it to its author: {reason}"
+                reason = f"the service {service.name} failed; report this to its author: {reason}"
                 self.infra = self.infra or Infra(InfraKind.TASK, reason)
                 raise InfraError("the services of the task are not ready")
 
@@ -257,7 +257,7 @@ class EpisodeWorkspace:
 
     def _blame_task(self, problem: str) -> None:
         if problem:
-            reason = f"the task cannot be played, report it to its author: {problem}"
+            reason = f"the task cannot be played; report this to its author: {problem}"
             self.infra = self.infra or Infra(InfraKind.TASK, reason)
 
     def start_agent(self, spec: BoxSpec) -> Box:
@@ -436,7 +436,7 @@ class EpisodeWorkspace:
             self._started.set()
 
     def _watch(self, box: WorkspaceBox) -> None:
-        """Kill B if it writes more than its limit, and note a setup that failed."""
+        """Kill B if it writes more than its limit, and record a setup that failed."""
         try:
             while (ended := box.wait(POLL_MS)) is None:
                 excess = (self._excess(one) for one in (box, *self._services))
@@ -448,7 +448,7 @@ class EpisodeWorkspace:
             if has_setup and ended.code == SETUP_FAILED and (self._folder / SOCKET_NAME).exists():
                 output = output_of(box)
                 printed = (output.stdout + output.stderr).decode("utf-8", "replace").strip()
-                reason = f"the setup of the task failed, report it to its author: {printed}"
+                reason = f"the setup of the task failed; report this to its author: {printed}"
                 self._setup_problem = reason[:SETUP_CHARS_MAX]
                 self._release_service()
         except (InfraError, InputError) as error:
@@ -456,7 +456,7 @@ class EpisodeWorkspace:
             self._release_service()
 
     def _excess(self, box: WorkspaceBox) -> str:
-        """Return why a workspace must be killed; empty if it need not."""
+        """Return why a workspace must be killed; empty if it may continue."""
         try:
             written_bytes = self._twice(box.written_bytes)
         except BadArtifacts as error:
@@ -467,15 +467,15 @@ class EpisodeWorkspace:
         return f"the workspace wrote {written_bytes} bytes, of at most {limit}" if is_over else ""
 
     def _twice(self, step: Callable[[], T]) -> T:
-        """Do a step, again if it fails while the engine can read another workspace.
+        """Call a function; call it again if it fails, but the engine can read an unused workspace.
 
-        Files of the agent can make the engine fail, for instance by long paths. That is no failure
-        of the infrastructure.
+        Files of the agent can make the engine fail, for instance by long paths. This is not a
+        failure of the infrastructure.
 
         Raises:
             InfraError: the engine cannot start or read an unused workspace either, or another
                 process of the host killed a box, which no agent can cause.
-            BadArtifacts: it can.
+            BadArtifacts: both calls failed, and the engine can read an unused workspace.
         """
         try:
             return step()

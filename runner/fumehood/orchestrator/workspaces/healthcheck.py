@@ -14,9 +14,9 @@ from fumehood.core.json_values import Json
 from fumehood.engines.engine import LiveWorkspaceBox
 
 _POLL_MS = 50
-"""Interval at which the end of a command is looked for."""
+"""Interval between two tests of whether a command has ended."""
 _STOP_S = 5
-"""Time after which a command that outlives its timeout is killed, and given up."""
+"""How long Fumehood waits for a command after its timeout, before it kills or abandons it."""
 
 
 def health_problem(

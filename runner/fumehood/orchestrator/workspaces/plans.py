@@ -110,7 +110,7 @@ class WorkspacePlan:
 
     @property
     def limits(self) -> Limits:
-        """The limits of each of both boxes."""
+        """The limits of B, and those of C."""
         memory, cpus = self.settings.get("memory_mb"), self.settings.get("cpus")
         storage = self.settings.get("storage_mb")
         written_bytes = (storage if isinstance(storage, int) else 2048) * MIB
@@ -372,7 +372,10 @@ def _services(
         words = [*map(str, command)] if isinstance(command, list) else []
         image = with_settings(built.image, words, texts_of(one["environment"]))
         if not image.command:
-            raise InputError(f"the service {one['name']} of the task {task} has no command")
+            raise InputError(
+                f"the service {one['name']} of the task {task} has no command: add `command` to "
+                "docker-compose.yaml, or CMD to its Dockerfile"
+            )
         plans.append(ServicePlan(str(one["name"]), image, check if isinstance(check, dict) else {}))
     return tuple(plans)
 

@@ -12,7 +12,7 @@ from fumehood.core.json_values import Json
 from fumehood.engines.engine import BoxSpec, Image, Limits, LiveWorkspaceBox, Workspace
 
 _POLL_MS = 50
-"""Interval at which the end of a check is looked for."""
+"""Interval between two tests of whether a check has ended."""
 REASON_CHARS_MAX = 1000
 
 

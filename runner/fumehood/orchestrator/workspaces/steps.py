@@ -1,7 +1,8 @@
 """Steps of a task: what happens in B between two steps, and the reward of all steps together.
 
-The world asks at the end of a step. While B is paused, the engine copies its files for the tests of
-this step, which run after the episode. Then the files and the script of the next step are added.
+At the end of a step, the world sends a request. While B is paused, the engine copies its files for
+the tests of this step, which run after the episode. Then the files and the script of the next step
+are added.
 Source: Harbor 0.24, trial/multi_step.py and trial/trial.py.
 """
 
@@ -52,7 +53,7 @@ class StepFiles:
             plan: of a task with steps.
             box: the workspace.
             copy: returns the files for the tests of a step, by its number from 1.
-            guarded: does what is passed; raises ``BadArtifacts`` if it fails because of the
+            guarded: calls a function; raises ``BadArtifacts`` if it fails because of the
                 workspace, and ``InfraError`` if it fails because of the engine.
             is_abandoned: whether the run was abandoned.
 

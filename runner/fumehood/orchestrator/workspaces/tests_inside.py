@@ -1,7 +1,7 @@
 """Runs the tests of a task inside its workspace, as Harbor does by default.
 
-Programs of the agent run beside them, and everything that the tests use can be theirs. So an agent
-can forge the result. Source: Harbor 0.25, verifier/verifier.py.
+Programs of the agent run beside the tests, and can replace everything that the tests use. So an
+agent can forge the result. Source: Harbor 0.25, verifier/verifier.py.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from fumehood.orchestrator.workspaces.verification import (
 from fumehood.scorers.verdict import Verdict
 
 _POLL_MS = 200
-"""Interval at which the end of the tests is looked for."""
+"""Interval between two checks of whether the tests have ended."""
 _OUTPUT = "test-stdout.txt"
 _COMMAND = (
     'for collect in "$@"; do bash -c "$collect"; done; '
     f"rm -f -- {REWARD_FOLDER}/reward.txt {REWARD_FOLDER}/reward.json; "
     f"chmod +x /tests/test.sh; (/tests/test.sh) > {REWARD_FOLDER}/{_OUTPUT} 2>&1"
 )
-"""Harbor too deletes the rewards that exist before."""
+"""Deletes earlier rewards, as Harbor does."""
 
 
 def live(box: WorkspaceBox) -> LiveWorkspaceBox:

@@ -38,15 +38,15 @@ from fumehood.orchestrator.workspaces.plans import MIB, WorkspacePlan, texts_of
 from fumehood.scorers.verdict import VERDICT, Verdict
 
 POLL_MS = 1000
-"""Interval at which the size of what a workspace wrote is measured, and a run can be abandoned."""
+"""Interval at which a workspace is measured, and at which a run can be abandoned."""
 REWARD_BYTES_MAX = 16 * MIB
 REWARD_MAX = 1e15
-"""Of the size of a reward, so that reports can compute means of all rewards."""
+"""Maximum absolute value of a reward, so that reports can compute means of all rewards."""
 REWARDS_MAX = 1000
 NAME_CHARS_MAX = 200
-"""Of a reward."""
+"""Maximum length of the name of a reward."""
 OUTPUT_CHARS_MAX = 4000
-"""Part of the output of a verifier that a row keeps."""
+"""How many of the last characters of a verifier's output a row keeps."""
 DELETED_MAX = 10_000
 DELETED_BYTES_MAX = 1 << 20
 """All names are arguments of one command; see execve(2)."""

@@ -46,7 +46,7 @@ CATASTROPHIC = (
 )
 SHARED_MODE = (
     "Shared mode (forgeable): the reward of the same tests inside the workspace, where an agent "
-    "can forge it; forgeable difference: it minus the reward of the verifier. Scored shared: "
+    "can forge it; forgeable difference: this reward minus that of the verifier. Scored shared: "
     "episodes whose score itself is forgeable, because their tests run only inside the workspace. "
     "Shared box: episodes whose agent ran inside the workspace, and was scored in another box."
 )

@@ -97,7 +97,7 @@ class PathsEndpoint:
         return _json({"recorded": recorded}, 200)
 
     async def permission(self, request: Request) -> Response:
-        """Record the answer to a question for a permission: ``title`` and ``answer`` as JSON."""
+        """Record the answer to a permission request: ``title`` and ``answer`` as JSON."""
         text = await self._text(request)
         if isinstance(text, Response):
             return text
