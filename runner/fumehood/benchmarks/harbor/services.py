@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from fumehood.benchmarks.harbor.steps import RETRIES_MAX, TIME_MAX_S
 from fumehood.benchmarks.harbor.unsupported import Unsupported
 from fumehood.benchmarks.shared.yaml_text import load_yaml
 from fumehood.core.json_values import Json, JsonObject
@@ -85,6 +86,8 @@ def _service(folder: Path, name: str, one: Mapping[str, Any]) -> JsonObject:
             raise Unsupported(f"{FILE}: {name}.build without a Dockerfile")
         context = str(place.relative_to(top))
     command = one.get("command", [])
+    if not isinstance(command, str | list | None):
+        raise Unsupported(f"{FILE}: {name}.command, which is no text and no list")
     words = shlex.split(command) if isinstance(command, str) else [*map(str, command or [])]
     return {
         "name": name,
@@ -109,7 +112,10 @@ def _healthcheck(check: Any, name: str) -> JsonObject:
         key: _seconds(check[own], name) if own in check else default
         for own, (key, default) in _CHECK_KEYS.items()
     }
-    return {"command": command, "retries": int(check.get("retries", 3)), **times}
+    retries = check.get("retries", 3)
+    if type(retries) is not int or not 1 <= retries <= RETRIES_MAX:
+        raise Unsupported(f"{FILE}: {name}.healthcheck with the retries {retries!r}")
+    return {"command": command, "retries": retries, **times}
 
 
 def _seconds(value: Any, name: str) -> float:
@@ -117,11 +123,16 @@ def _seconds(value: Any, name: str) -> float:
     if not str(value) or found is None:
         raise Unsupported(f"{FILE}: {name}.healthcheck with the time {value!r}")
     minutes, seconds, ms = (float(part or 0) for part in found.groups())
-    return minutes * 60 + seconds + ms / 1000
+    if (time_s := minutes * 60 + seconds + ms / 1000) > TIME_MAX_S:
+        most = f"of at most {TIME_MAX_S} s"
+        raise Unsupported(f"{FILE}: {name}.healthcheck with the time {value!r}, {most}")
+    return time_s
 
 
 def _environment(one: Mapping[str, Any], name: str) -> dict[str, str]:
     given = one.get("environment") or {}
+    if not isinstance(given, list | dict):
+        raise Unsupported(f"{FILE}: {name}.environment, which is no list and no mapping")
     pairs = (
         (str(text).partition("=")[::2] for text in given)
         if isinstance(given, list)
@@ -142,7 +153,9 @@ def _filled(text: str, name: str) -> str:
 
 
 def _needed(one: Mapping[str, Any]) -> Iterator[str]:
-    yield from map(str, one.get("depends_on") or ())
+    given = one.get("depends_on") or ()
+    # A text would be read letter by letter.
+    yield from map(str, given if isinstance(given, list | dict | tuple) else (given,))
 
 
 def _ordered(services: Mapping[str, Mapping[str, Any]]) -> list[str]:

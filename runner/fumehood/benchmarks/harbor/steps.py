@@ -15,7 +15,7 @@ from fumehood.core.json_values import Json, JsonObject
 STRATEGIES = (None, "mean", "final")
 _TIMES = {"interval": 5.0, "timeout": 30.0, "start_period": 0.0, "start_interval": 5.0}
 """Times of a health check → default, seconds."""
-_TIME_MAX_S, _RETRIES_MAX = 600, 100
+TIME_MAX_S, RETRIES_MAX = 600, 100
 """Maximum of each time and of the retries of a health check, so that each check ends."""
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 
@@ -105,10 +105,10 @@ def healthcheck_of(check: Any, place: str) -> JsonObject:
         retries = int(check.get("retries", 3))
     except (TypeError, ValueError, OverflowError):
         raise Unsupported(f"{place}.healthcheck with a value that is no number") from None
-    if not all(0 <= time_s <= _TIME_MAX_S for time_s in times.values()):
-        raise Unsupported(f"{place}.healthcheck with a time not between 0 and {_TIME_MAX_S} s")
-    if not 1 <= retries <= _RETRIES_MAX:
-        raise Unsupported(f"{place}.healthcheck.retries not between 1 and {_RETRIES_MAX}")
+    if not all(0 <= time_s <= TIME_MAX_S for time_s in times.values()):
+        raise Unsupported(f"{place}.healthcheck with a time not between 0 and {TIME_MAX_S} s")
+    if not 1 <= retries <= RETRIES_MAX:
+        raise Unsupported(f"{place}.healthcheck.retries not between 1 and {RETRIES_MAX}")
     return {"command": check["command"], "retries": retries, **times}
 
 

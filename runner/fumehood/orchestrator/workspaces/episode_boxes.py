@@ -319,10 +319,11 @@ class EpisodeWorkspace:
         if self._steps is not None:
             return self._verified_steps(box, self._steps.taken)
         if self._setup_problem:
-            return Verdict(problem=self._setup_problem)
+            return Verdict(problem=self._setup_problem, is_shared=self._plan.is_shared)
         if self._plan.program:
             if answer is None:
-                return Verdict(problem="the agent submitted no answer")
+                problem = "the agent submitted no answer"
+                return Verdict(problem=problem, is_shared=self._plan.is_shared)
             text = answer.replace("\0", "").encode("utf-8", "replace").decode()
             self._plan = replace(self._plan, answer=text[:ANSWER_CHARS_MAX])
         if self._plan.is_shared:
