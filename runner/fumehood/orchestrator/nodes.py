@@ -14,7 +14,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from threading import Condition, Timer
+from threading import Condition, Thread, Timer
 from typing import Any
 
 import structlog
@@ -308,7 +308,9 @@ class Nodes:
         try:
             value = json.loads(started.result())
         except Exception as error:
-            self._lose(slot, node, error)
+            # In another thread: Ray calls back in the thread that receives the answers of the
+            # cluster, and ending a node waits for such an answer.
+            Thread(target=self._lose, args=(slot, node, error), daemon=True).start()
             return
         with self._changed:
             problem = self._problem_of(value)
