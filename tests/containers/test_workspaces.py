@@ -241,7 +241,7 @@ def test_a_run_is_shown_scored_and_replayed_with_its_first_difference(tmp_path: 
     assert "100.0%" in fumehood("score", str(run))
     shown = fumehood("show", str(run), f"oracle/{NAME}")
     assert "changed /app/average.py" in shown
-    assert "verifier: reward 1 (1 files of the workspace" in shown
+    assert "verifier: reward 1 (1 file of the workspace" in shown
     manifest = json.loads((run / "run.json").read_text("utf-8"))
     assert manifest["workspaces"]["images"][NAME]["workspace"].startswith("sha256:")
 

@@ -127,7 +127,10 @@ def replay(
             say(f"{row.name}: {divergence}")
         for name in missing:
             say(f"{name}: planned, but has no row")
-        say(f"{len(chosen)} replayed, {identical} identical, {len(differences)} different")
+        counts = f"{len(chosen)} replayed, {identical} identical, {len(differences)} different"
+        if rest := len(chosen) - identical - len(differences):
+            counts += f", {rest} with equal calls: a replay repeats no model or permission request"
+        say(counts)
     return DIFFERS if differences or missing else 0
 
 

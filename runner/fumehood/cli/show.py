@@ -187,7 +187,8 @@ def _verdict_lines(verdict: Verdict | None) -> Iterator[str]:
         return
     rewards = _rewards(verdict)
     left_out = f", {verdict.left_out} left out" if verdict.left_out else ""
-    files = f"{verdict.files} files of the workspace{left_out}"
+    plural = "" if verdict.files == 1 else "s"
+    files = f"{verdict.files} file{plural} of the workspace{left_out}"
     where = SHARED if verdict.is_shared else files
     if verdict.changed is not None:
         yield "  the agent ran inside the workspace (shared); the files that it changed:"

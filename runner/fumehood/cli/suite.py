@@ -218,7 +218,7 @@ def validate(argument: str, as_json: bool, **options: Any) -> None:
         "oracles_undecided": undecided,
         "mistakes": [],
     }
-    judged = f", {undecided} need a judge" if undecided else ""
+    judged = f", {undecided} not proven: only a judge or a run decides" if undecided else ""
     if as_json:
         print_json(result)
         return

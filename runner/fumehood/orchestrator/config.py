@@ -423,6 +423,8 @@ HERE = "here"
 """Plays the episodes on this machine, without a cluster."""
 RAY = "ray://"
 LOCAL = "local:"
+ON_PATTERN = r"^(here|local:[1-9][0-9]{0,2}|ray://\S+:[0-9]{1,5})$"
+"""Forms of the setting ``on``."""
 
 DataMode = Literal["offline", "live", "record", "replay"]
 
@@ -454,7 +456,7 @@ class RunConfig(_Strict):
     )
     on: str = Field(
         HERE,
-        pattern=r"^(here|local:[1-9][0-9]{0,2}|ray://\S+:[0-9]{1,5})$",
+        json_schema_extra={"pattern": ON_PATTERN},
         description="Where episodes are played: here, the nodes of a Ray cluster "
         "(ray://HOST:PORT), or N processes of this machine (local:N).",
     )
@@ -557,6 +559,13 @@ class RunConfig(_Strict):
     shard: str | None = Field(
         None, description="Part K/N of the episodes to play, such as 3/16; all if unset."
     )
+
+    @field_validator("on")
+    @classmethod
+    def _known_place(cls, on: str) -> str:
+        if re.fullmatch(ON_PATTERN.strip("^$"), on) is None:
+            raise ValueError(f"{on!r} is not here, local:N (1 to 999) or ray://HOST:PORT")
+        return on
 
     @field_validator("shard")
     @classmethod

@@ -12,6 +12,7 @@ import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from typing import Any
 
 from fumehood.core.errors import InfraError, InputError, needs_extra
@@ -123,6 +124,9 @@ def ray_cluster(on: str, *, is_trusted: bool) -> Iterator[RayCluster]:
     Raises:
         InputError: Ray is not installed, or the cluster cannot be used.
     """
+    with needs_extra("ray"):
+        if find_spec("ray") is None:
+            raise ModuleNotFoundError("no module ray", name="ray")
     if on.startswith(RAY):
         needs_token = _needs_token(on.removeprefix(RAY))
         if not needs_token and not is_trusted:
@@ -137,8 +141,8 @@ def ray_cluster(on: str, *, is_trusted: bool) -> Iterator[RayCluster]:
     # Ray reads them when it is imported.
     for name, value in {**variables, "RAY_USAGE_STATS_ENABLED": "0"}.items():
         os.environ.setdefault(name, value)
-    with needs_extra("ray"):
-        import ray
+    import ray
+
     quiet: dict[str, Any] = {"log_to_driver": False, "configure_logging": False}
     try:
         if on.startswith(RAY):

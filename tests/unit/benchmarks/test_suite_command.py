@@ -71,7 +71,8 @@ def test_tasks_that_need_a_judge_are_valid_and_marked(tmp_path: Path) -> None:
     path = tmp_path / "greet.jsonl"
     path.write_text(json.dumps(task), encoding="utf-8")
     output = _run("validate", str(path)).stdout
-    assert output == "greet: 1 task is valid, 0 solved by the oracle, 1 need a judge\n"
+    counts = "0 solved by the oracle, 1 not proven: only a judge or a run decides"
+    assert output == f"greet: 1 task is valid, {counts}\n"
 
 
 def test_an_oracle_with_an_unknown_tool_is_rejected_even_if_a_fault_answers_its_call(

@@ -84,7 +84,8 @@ class Harbor:
             except Unsupported as reason:
                 refused.append(f"{folder.name}: {reason}")
         if refused and chosen != SUPPORTED:
-            others = "" if names else f"; {place}:{SUPPORTED} plays the other {len(cases)}"
+            more = f"; harbor:{place}:{SUPPORTED} plays the other {len(cases)}"
+            others = more if cases and not names else ""
             raise InputError(
                 f"{place}: {len(refused)} of {len(refused) + len(cases)} tasks cannot be played "
                 f"({'; '.join(refused)}){others}"
