@@ -16,6 +16,7 @@ from tests.architecture.project import ROOT
 from tests.parts.clumsy_model import clumsy
 from tests.parts.commands import fumehood, fumehood_json, run_fumehood
 from tests.parts.models import KEY
+from tests.parts.ray_machines import NEEDS_RAY
 
 TASKS = ROOT / "runner" / "fumehood" / "benchmarks" / "sample" / "tasks.jsonl"
 MODEL = "m-cheap"
@@ -92,9 +93,9 @@ def test_a_scaffold_works_with_its_model(runs: Runs, scaffold: str) -> None:
     assert ends == [{"outcome": "finished", "answer": answer}] * 2
 
 
+@NEEDS_RAY
 @pytest.mark.slow
 def test_nodes_ask_models_and_the_run_stores_what_they_asked(runs: Runs) -> None:
-    pytest.importorskip("ray", reason="the extra `ray` is not installed")
     words = (*EVERY, "--engine", "process")
     on_nodes = runs.run("nodes", *words, "--on", "local:2", mode="record")
     assert on_nodes["trace_digest"] == runs.first["trace_digest"]

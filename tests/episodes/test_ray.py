@@ -16,10 +16,7 @@ import pytest
 
 from tests.architecture.project import ROOT
 from tests.parts.commands import fumehood_json
-
-pytest.importorskip("ray", reason="the extra `ray` is not installed")
-
-from tests.parts.ray_machines import RayMachines
+from tests.parts.ray_machines import NEEDS_RAY, RayMachines
 
 SAMPLE = ROOT / "runner" / "fumehood" / "benchmarks" / "sample" / "tasks.jsonl"
 TASKS = 12
@@ -38,7 +35,7 @@ class Waiting(PolicyAware):
 TRUSTED = ("--engine", "process", "--i-trust-this-agent", "--wall-time-s", "300")
 TIMEOUT_S = 600
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, NEEDS_RAY]
 
 
 @pytest.fixture(scope="module")

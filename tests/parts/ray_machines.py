@@ -11,14 +11,19 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+import pytest
 
 from fumehood.core.errors import InfraError
 from fumehood.orchestrator.ray_cluster import FIRST_CALL, RESOURCE
 from fumehood.wire.authentication import refuses_without_token
 
+# Not pytest.importorskip: Ray would install its signal handlers in the process of the tests.
+NEEDS_RAY = pytest.mark.skipif(find_spec("ray") is None, reason="the extra `ray` is not installed")
 RAY = Path(sys.executable).with_name("ray")
 START_S = 120
 START_ATTEMPTS = 4
