@@ -116,6 +116,7 @@ KILLS: Mapping[str, Kill] = {
     "service": _kill_service,
     "orchestrator": _kill_orchestrator,
 }
+_OF_A_DEAD_HELPER = ("the workspace has ended", "the workspace does not answer")
 FAILS_THE_AGENT = "helper in B"
 """The kill that counts as the agent's."""
 
@@ -248,7 +249,7 @@ def _check(
         name
         for name in changed
         if actual[name]["success"] in (False, expected[name]["success"])
-        and "the workspace has ended" in _trace(run, name)
+        and any(problem in _trace(run, name) for problem in _OF_A_DEAD_HELPER)
     ]
     wrong = [
         f"{run.name}: {name}: {_difference(expected[name], actual[name])}"

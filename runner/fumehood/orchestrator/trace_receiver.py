@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from queue import SimpleQueue
 from threading import Event, Lock, Thread, Timer
 
@@ -123,8 +124,10 @@ class TraceReceiver:
                 self._receive(message)
         except InfraError as error:
             self.infra = Infra(InfraKind.SERVICE, str(error))
-        # The sockets are closed, so no agent can continue.
-        self._stop_boxes()
+        # The sockets are closed, so no agent can continue. An engine that does not answer fails the
+        # attempt where it waits for the box.
+        with suppress(InfraError):
+            self._stop_boxes()
 
     def _receive(self, message: EpisodeMessage) -> None:
         match message:
