@@ -6,6 +6,7 @@ import os
 import secrets
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -28,7 +29,6 @@ RAY = Path(sys.executable).with_name("ray")
 START_S = 120
 START_ATTEMPTS = 4
 """Ray gives up 30 s after the start of a machine, which a busy host can exceed."""
-GCS_PORT, CLIENT_PORT = 6391, 20001
 
 
 class RayMachines:
@@ -47,8 +47,10 @@ class RayMachines:
         """What a caller of the cluster needs in its environment."""
         # Paths of sockets have at most 107 bytes, so the folder is not below that of the test.
         self._folder = Path(tempfile.mkdtemp(prefix="ray", dir="/tmp"))
-        head = ("--head", f"--port={GCS_PORT}", f"--ray-client-server-port={CLIENT_PORT}")
-        client = f"{self._network}.1:{CLIENT_PORT}"
+        # Ray's control service listens on all addresses, so clusters need different ports.
+        self._port, client_port = _free_port(), _free_port()
+        head = ("--head", f"--port={self._port}", f"--ray-client-server-port={client_port}")
+        client = f"{self._network}.1:{client_port}"
         self.on = f"ray://{client}"
         self._machines = [
             self._start(1, *head, "--include-dashboard=false", f"--temp-dir={self._folder}")
@@ -107,7 +109,7 @@ class RayMachines:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _joined(self, number: int) -> subprocess.Popen[bytes]:
-        address = f"--address={self._network}.1:{GCS_PORT}"
+        address = f"--address={self._network}.1:{self._port}"
         for _ in range(START_ATTEMPTS):
             process = self._start(number + 2, address, f'--resources={{"{RESOURCE}": 1}}')
             while process.poll() is None:
@@ -145,6 +147,11 @@ class RayMachines:
                 if time.monotonic() > deadline or self._machines[0].poll() is not None:
                     raise
                 time.sleep(0.2)
+
+
+def _free_port() -> int:
+    with socket.create_server(("", 0)) as server:
+        return int(server.getsockname()[1])
 
 
 def _below(pid: int) -> list[int]:
