@@ -149,8 +149,8 @@ def test_a_cluster_without_tokens_is_refused_unless_it_is_trusted(folder: Path) 
         assert (refused.process.returncode, output) == (2, "")
         assert "has no token authentication" in errors
         assert not (folder / "refused").exists()
-        words += ("--i-trust-this-cluster", "--limit", "2")
-        trusted = Command(folder, "trusted", *words, **machines.variables)
+        trusting = (*words, "--i-trust-this-cluster", "--limit", "2")
+        trusted = Command(folder, "trusted", *trusting, **machines.variables)
         trusted.result()
 
 

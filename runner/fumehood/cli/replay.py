@@ -121,16 +121,7 @@ def replay(
     if as_json:
         print_json(_report(folder, len(chosen), identical, missing, differences))
     else:
-        if folder.provenance.mark:
-            say(folder.provenance.mark)
-        for row, divergence in differences:
-            say(f"{row.name}: {divergence}")
-        for name in missing:
-            say(f"{name}: planned, but has no row")
-        counts = f"{len(chosen)} replayed, {identical} identical, {len(differences)} different"
-        if rest := len(chosen) - identical - len(differences):
-            counts += f", {rest} with equal calls: a replay repeats no model or permission request"
-        say(counts)
+        _print_differences(folder, len(chosen), identical, missing, differences)
     return DIFFERS if differences or missing else 0
 
 
@@ -195,6 +186,25 @@ def _spec(planned: PlannedEpisode, config: RunConfig) -> EpisodeSpec:
     if config.models is None:
         return spec
     return bounded(spec, config.models, has_team=config.team is not None)
+
+
+def _print_differences(
+    folder: RunReader,
+    replayed: int,
+    identical: int,
+    missing: list[EpisodeName],
+    differences: list[tuple[EpisodeRow, Divergence]],
+) -> None:
+    if folder.provenance.mark:
+        say(folder.provenance.mark)
+    for row, divergence in differences:
+        say(f"{row.name}: {divergence}")
+    for name in missing:
+        say(f"{name}: planned, but has no row")
+    counts = f"{replayed} replayed, {identical} identical, {len(differences)} different"
+    if rest := replayed - identical - len(differences):
+        counts += f", {rest} with equal calls: a replay repeats no model or permission request"
+    say(counts)
 
 
 def _report(
