@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -116,3 +117,30 @@ def test_reading_from_disks_is_limited() -> None:
         assert set(file.read_text().split()) == {*numbers, str(DISK_BYTES_PER_S)}
     finally:
         assert group.remove()
+
+
+THREADS_THAT_REPLACE_THEIR_PROGRAM = """
+import os, sys, threading
+for _ in range(20):
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+os.execv(sys.executable, [sys.executable, "-S", "-c", os.environ["PROGRAM"]])
+"""
+
+
+@pytest.mark.skipif(hierarchies() is None, reason="this user may make no control groups")
+def test_a_program_that_replaces_itself_can_be_paused() -> None:
+    found = hierarchies()
+    assert found is not None
+    group = BoxGroup(found, BOX_UIDS.stop - 4, can_pause=True)
+    group.make(LIMITS)
+    program = THREADS_THAT_REPLACE_THEIR_PROGRAM
+    command = [sys.executable, "-S", "-c", program]
+    with subprocess.Popen(command, env={"PROGRAM": program}) as replacing:
+        try:
+            group.add(replacing.pid)
+            for _ in range(200):
+                group.pause()
+                group.resume()
+            assert replacing.poll() is None
+        finally:
+            assert group.remove()

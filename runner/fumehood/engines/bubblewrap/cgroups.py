@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from itertools import count
 from pathlib import Path
 
 from fumehood.core.errors import InfraError
@@ -42,6 +43,7 @@ _CPU_WEIGHT = CPU_SHARES * 100 // 1024
 _END_TIMEOUT_S = 10.0
 """Time from SIGKILL until every process of a group is gone."""
 _POLL_S = 0.001
+_ATTEMPTS_TO_PAUSE = 50
 _MOUNTS = Path("/proc/self/mounts")
 
 
@@ -148,10 +150,16 @@ class BoxGroup:
             InfraError: the kernel refuses, or a process does not stop.
         """
         deadline = time.monotonic() + _END_TIMEOUT_S
-        while not self._is_paused():
+        for attempt in count(1):
             self._set_paused("1" if self._is_unified else "FROZEN")
+            if self._is_paused():
+                return
             if time.monotonic() > deadline:
                 raise InfraError("a process of a box does not stop")
+            if attempt % _ATTEMPTS_TO_PAUSE == 0 and not self._is_unified:
+                # A thread that replaces its program waits for its other threads,
+                # which cannot end while they are paused.
+                self.resume()
             time.sleep(_POLL_S)
 
     def resume(self) -> None:
