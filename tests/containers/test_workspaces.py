@@ -603,3 +603,7 @@ def test_each_step_is_verified_with_the_files_at_its_end(engine: str, tmp_path: 
     replay = ("replay", str(run), "--episode", "oracle/both", "--json")
     replayed = fumehood_json(*replay, timeout_s=1200)
     assert replayed["identical"] == 1
+    fumehood("export", str(run), "--to", "harbor", "--out", str(tmp_path / "trials"))
+    trial = json.loads((tmp_path / "trials" / "oracle__half__0" / "result.json").read_text())
+    graded = {step["step_name"]: step["verifier_result"] for step in trial["step_results"]}
+    assert graded == {"one": {"rewards": {"reward": 0.5}}, "two": {"rewards": {"reward": 1.0}}}

@@ -1,6 +1,6 @@
 """Results of trials as Harbor writes them: one folder per episode.
 
-Source: ``harbor/models/trial/result.py`` of Harbor 0.25. A trajectory is in ATIF.
+Source: ``harbor/models/trial/result.py`` and ``paths.py`` of Harbor 0.25. A trajectory is in ATIF.
 """
 
 from __future__ import annotations
@@ -36,6 +36,10 @@ def trials(run: ExportedRun) -> Iterator[tuple[str, bytes]]:
             yield f"{folder}/verifier/reward.json", _json(rewards)
         if verdict is not None:
             yield f"{folder}/verifier/test-stdout.txt", verdict.output.encode()
+            for name, step in verdict.steps:
+                place = f"{folder}/steps/{name.replace('/', '__')}/verifier"
+                yield f"{place}/reward.json", _json(dict(step.rewards))
+                yield f"{place}/test-stdout.txt", step.output.encode()
 
 
 def _result(
@@ -45,6 +49,7 @@ def _result(
     path = str((settings or {}).get("folder") or row.name.task)
     digest = (settings or {}).get("digest") or run.facts.get("suite_digest")
     rewards = _rewards(episode, verdict)
+    steps = verdict.steps if verdict is not None else ()
     model = episode.model.rpartition("/")
     times = [each.wall_ms for each in episode.events]
     timing = {"started_at": iso_time(times[0]), "finished_at": iso_time(times[-1])} if times else {}
@@ -73,7 +78,9 @@ def _result(
         },
         "agent_result": _usage(run, episode),
         "verifier_result": {"rewards": rewards} if rewards else None,
-        "verifier_environment_mode": _mode(verdict) if settings else None,
+        # Harbor states no mode for a trial with steps.
+        "verifier_environment_mode": _mode(verdict) if settings and not steps else None,
+        "step_results": [_step(name, step) for name, step in steps] or None,
         "exception_info": _exception(episode, timing),
         **timing,
         "agent_execution": timing or None,
@@ -86,6 +93,16 @@ def _rewards(episode: ExportedEpisode, verdict: Verdict | None) -> dict[str, flo
         return dict(verdict.rewards)
     success = episode.row.score.success
     return {} if success is None else {REWARD: float(success)}
+
+
+def _step(name: str, verdict: Verdict) -> dict[str, Any]:
+    """Return the result of a step. Without rewards it counts as 0 here and in Harbor, which would
+    leave a step without a result out of the mean."""
+    return {
+        "step_name": name,
+        "agent_result": {"metadata": {"problem": verdict.problem}} if verdict.problem else None,
+        "verifier_result": {"rewards": dict(verdict.rewards)},
+    }
 
 
 def _mode(verdict: Verdict | None) -> str:

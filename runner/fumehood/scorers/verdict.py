@@ -68,6 +68,8 @@ class Verdict:
     changed: tuple[str, ...] | None = None
     """Files that an agent inside the workspace changed, as far as they are listed; None if the
     agent had another box."""
+    steps: tuple[tuple[str, Verdict], ...] = ()
+    """Name and verdict of each step that counts; empty for a task without steps."""
 
     @property
     def reward(self) -> float:
@@ -75,11 +77,17 @@ class Verdict:
         return self.rewards.get(REWARD, min(self.rewards.values(), default=0.0))
 
     def to_json(self) -> JsonObject:
-        """Return the fields; those of tests inside the workspace only if such tests ran."""
+        """Return the fields; those of steps and of tests inside the workspace only if there are
+        any."""
         return {
             **({"is_shared": True} if self.is_shared else {}),
             **({"shared": self.shared.to_json()} if self.shared else {}),
             **({"changed": list(self.changed)} if self.changed is not None else {}),
+            **(
+                {"steps": [{"step": name, **verdict.to_json()} for name, verdict in self.steps]}
+                if self.steps
+                else {}
+            ),
             "rewards": {**self.rewards},
             "problem": self.problem,
             "output": self.output,
@@ -104,8 +112,20 @@ def verdict_from_json(value: Json) -> Verdict | None:
             shared = verdict_from_json(value.get("shared"))
             listed = value.get("changed")
             changed = tuple(map(str, listed)) if isinstance(listed, list) else None
-            return Verdict(numbers, problem, output, files, left_out, is_shared, shared, changed)
+            steps = _steps(value.get("steps"))
+            return Verdict(
+                *(numbers, problem, output, files, left_out, is_shared, shared, changed, steps)
+            )
     return None
+
+
+def _steps(listed: Json) -> tuple[tuple[str, Verdict], ...]:
+    values = listed if isinstance(listed, list) else []
+    return tuple(
+        (str(value.get("step")), verdict)
+        for value in values
+        if isinstance(value, dict) and (verdict := verdict_from_json(value)) is not None
+    )
 
 
 class WorkspaceScorer:

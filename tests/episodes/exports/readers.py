@@ -147,6 +147,9 @@ def harbor(folder: Path) -> Any:
             "agent": trial.agent_info.name,
             "task": trial.task_name,
             "rewards": trial.verifier_result.rewards if trial.verifier_result else None,
+            "steps": [
+                (step.step_name, step.verifier_result.rewards) for step in trial.step_results or []
+            ],
             "exception": trial.exception_info.exception_type if trial.exception_info else None,
             "tokens": trial.compute_token_cost_totals()[0],
         }

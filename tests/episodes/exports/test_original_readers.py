@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -17,6 +18,11 @@ from typing import Any
 
 import pytest
 
+from fumehood.core.score import Score
+from fumehood.exports.exported import ExportedRun
+from fumehood.exports.registry import export_files
+from fumehood.orchestrator.workspaces.steps import combined
+from fumehood.scorers.verdict import VERIFIER, Verdict
 from fumehood.testing.scripted_models import ScriptedModels
 from tests.architecture.project import ROOT
 from tests.episodes.test_models_in_runs import Runs
@@ -25,6 +31,7 @@ from tests.parts.clumsy_model import clumsy
 from tests.parts.commands import fumehood, fumehood_json
 from tests.parts.fetched import FETCH_TIMEOUT_S, fetched, official_packages
 from tests.parts.installed import require
+from tests.unit.report.runs import played
 
 pytestmark = pytest.mark.slow
 
@@ -185,6 +192,23 @@ def test_harbor_reads_the_result_of_every_trial(run: Path) -> None:
         assert trial["rewards"] == expected
         was_ended = row["outcome"].startswith(("infra", "out_of_budget"))
         assert (trial["exception"] == row["outcome"]) == was_ended
+
+
+def test_harbor_reads_the_result_of_each_step(tmp_path: Path) -> None:
+    verdicts = [Verdict({"reward": 1.0}, output="1 passed"), Verdict(problem="no reward")]
+    verdict = combined(("one", "two", "not counted"), verdicts, None)
+    run = played(tmp_path / "run", "noop", tasks=1)
+    (row,) = run.rows()
+    score = Score(False, {"reward": False}, {VERIFIER: verdict.to_json()})
+    for name, content in export_files(ExportedRun(run, [replace(row, score=score)]), "harbor"):
+        file = tmp_path / "export" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+    (trial,) = call("harbor", tmp_path / "export").values()
+    assert trial["steps"] == [["one", {"reward": 1.0}], ["two", {}]]
+    assert trial["rewards"] == {"reward": 0.5}
+    (passed,) = (tmp_path / "export").glob("*/steps/one/verifier/test-stdout.txt")
+    assert passed.read_text() == "1 passed"
 
 
 def test_opentelemetry_reads_spans_and_evaluations(run: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from fumehood.core.json_values import Json
 from fumehood.orchestrator.workspaces.steps import combined, is_reached
-from fumehood.scorers.verdict import Verdict
+from fumehood.scorers.verdict import Verdict, verdict_from_json
 
 NAMES = ("one", "two", "three")
 
@@ -43,6 +43,8 @@ def test_a_reward_is_the_mean_and_a_missing_one_counts_as_zero() -> None:
         "step two: reward 0.5",
         "step three: x",
     ]
+    assert verdict.steps == tuple(zip(NAMES, verdicts, strict=True))
+    assert verdict_from_json(verdict.to_json()) == verdict
 
 
 def test_the_last_step_can_decide_alone() -> None:

@@ -14,6 +14,7 @@ import socket
 import tarfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 
@@ -173,16 +174,22 @@ def combined(names: Sequence[str], verdicts: Sequence[Verdict], strategy: Json) 
         name: sum(verdict.rewards.get(name, 0.0) for verdict in chosen) / len(chosen)
         for name in sorted(keys)
     }
+    chars_max = OUTPUT_CHARS_MAX // len(verdicts)
+    steps = tuple(
+        (name, replace(verdict, output=verdict.output[:chars_max]))
+        for name, verdict in zip(names, verdicts, strict=False)
+    )
     parts = [
         f"step {name}: {_shown(verdict.rewards) or verdict.problem}\n{verdict.output}"
-        for name, verdict in zip(names, verdicts, strict=False)
+        for name, verdict in steps
     ]
     return Verdict(
         rewards,
         "" if rewards else next((verdict.problem for verdict in verdicts if verdict.problem), ""),
-        "\n".join(part[: OUTPUT_CHARS_MAX // len(verdicts)] for part in parts),
+        "\n".join(part[:chars_max] for part in parts),
         sum(verdict.files for verdict in verdicts),
         sum(verdict.left_out for verdict in verdicts),
+        steps=steps,
     )
 
 
