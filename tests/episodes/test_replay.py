@@ -153,6 +153,17 @@ def test_an_unknown_episode_is_an_input_error(native_run: Path) -> None:
     assert f"list them with: fumehood show {shlex.quote(str(native_run))}" in done.stderr
 
 
+def test_one_episode_is_named_as_for_show(native_run: Path) -> None:
+    report = fumehood_json("replay", str(native_run), "policy_aware/crud_gold", "--json")
+    assert (report["replayed"], report["identical"]) == (1, 1)
+    unknown = run_fumehood("replay", str(native_run), "crud", timeout_s=60)
+    shown = run_fumehood("show", str(native_run), "crud", timeout_s=60)
+    assert (unknown.returncode, unknown.stderr) == (2, shown.stderr)
+    both = run_fumehood("replay", str(native_run), "crud_gold", "--episode", "x", timeout_s=60)
+    assert both.returncode == 2
+    assert "--episode has no effect on one episode: remove it, or remove crud_gold" in both.stderr
+
+
 def test_the_trace_of_another_episode_is_refused(toolmisuse_run: Path, tmp_path: Path) -> None:
     run = _copy(toolmisuse_run, tmp_path / "run")
     rows = [json.loads(line) for line in (run / "episodes.jsonl").read_text().splitlines()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +11,7 @@ import click
 
 from fumehood.cli.output import PATH, print_json, say
 from fumehood.cli.reading import (
+    find_episode,
     hint_of_episodes,
     read_run,
     unverified_option,
@@ -42,6 +44,7 @@ class _Episode:
 
 @click.command()
 @click.argument("run_dir", metavar="DIR", type=PATH)
+@click.argument("one", metavar="[EPISODE]", required=False)
 @click.option("--episode", multiple=True, help="AGENT/TASK/TRIAL, or a part. Repeatable.")
 @click.option(
     "--concurrency",
@@ -62,6 +65,7 @@ class _Episode:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def replay(
     run_dir: Path,
+    one: str | None,
     episode: tuple[str, ...],
     concurrency: int,
     service_workers: int,
@@ -74,15 +78,20 @@ def replay(
     each episode. Exit status 1 if an episode differs or has no row. The command does not use the
     network: pages come from the recording of the run. An episode in a workspace gets a new one.
 
+    EPISODE names one episode, as in `fumehood show`; --episode selects all that contain a text.
+
     \b
-    Example:
+    Examples:
+      fumehood replay runs/20260101-120000 policy_aware/crud_gold
       fumehood replay runs/20260101-120000 --episode policy_aware
     """
     folder = read_run(run_dir, unverified=unverified)
     rows = folder.rows()
     planned = [_offline(item) for item in planned_of(folder)]
-    chosen = _chosen(planned, [row for row in rows if row.trace], episode, run_dir)
-    missing = _without_row(planned, rows, episode)
+    traced = [row for row in rows if row.trace]
+    is_selected = _selection(traced, one, episode, run_dir)
+    chosen = _chosen(planned, [row for row in traced if is_selected(row.name)], run_dir)
+    missing = _without_row([item.name for item in planned if is_selected(item.name)], rows)
     config = config_of(folder)
     cases = [selected.planned.case for selected in chosen]
     labels = owner_labels(str(folder.manifest().get("run", "")))
@@ -133,37 +142,46 @@ def _is_inline(folder: RunReader) -> bool:
     return folder.manifest().get("engine") == INLINE and not folder.provenance.problem
 
 
-def _chosen(
-    planned: list[PlannedEpisode], rows: list[EpisodeRow], parts: tuple[str, ...], folder: Path
-) -> list[_Episode]:
+def _selection(
+    rows: list[EpisodeRow], one: str | None, parts: tuple[str, ...], folder: Path
+) -> Callable[[EpisodeName], bool]:
+    """Return whether an episode is selected.
+
+    Args:
+        rows: of the episodes with a trace.
+        one: the argument EPISODE.
+        parts: of ``--episode``.
+        folder: of the run, for messages.
+
+    Raises:
+        InputError: nothing matches, or both are given.
+    """
+    if one is not None:
+        if parts:
+            raise InputError(f"--episode has no effect on one episode: remove it, or remove {one}")
+        wanted = find_episode(rows, one, folder).name
+        return lambda name: name == wanted
     for part in parts:
         if not any(part in str(row.name) for row in rows):
             raise InputError(
                 f"no episode with a trace matches {part!r}; {hint_of_episodes(rows, part, folder)}"
             )
+    return lambda name: not parts or any(part in str(name) for part in parts)
+
+
+def _chosen(planned: list[PlannedEpisode], rows: list[EpisodeRow], folder: Path) -> list[_Episode]:
     by_name = {item.name: item for item in planned}
-    chosen = [row for row in rows if _is_selected(row.name, parts)]
-    for row in chosen:
+    for row in rows:
         if row.name not in by_name:
             raise InputError(
                 f"{row.name} is not an episode of this run; see: fumehood verify {folder}"
             )
-    return [_Episode(row, by_name[row.name]) for row in chosen]
+    return [_Episode(row, by_name[row.name]) for row in rows]
 
 
-def _without_row(
-    planned: list[PlannedEpisode], rows: list[EpisodeRow], parts: tuple[str, ...]
-) -> list[EpisodeName]:
+def _without_row(planned: list[EpisodeName], rows: list[EpisodeRow]) -> list[EpisodeName]:
     with_row = {row.name for row in rows}
-    return [
-        item.name
-        for item in planned
-        if item.name not in with_row and _is_selected(item.name, parts)
-    ]
-
-
-def _is_selected(name: EpisodeName, parts: tuple[str, ...]) -> bool:
-    return not parts or any(part in str(name) for part in parts)
+    return [name for name in planned if name not in with_row]
 
 
 def _offline(planned: PlannedEpisode) -> PlannedEpisode:
