@@ -92,8 +92,10 @@ def _write(run: ExportedRun, name: str, folder: Path) -> Iterator[Path]:
     """Write the files of a format.
 
     Raises:
-        InputError: a file cannot be written.
+        InputError: the folder is not empty, or a file cannot be written.
     """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{folder} is not empty: name a new or empty folder with --out")
     for relative, content in export_files(run, name):
         path = folder / relative
         try:

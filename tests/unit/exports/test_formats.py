@@ -255,7 +255,7 @@ def test_a_statement_is_the_receipt_of_the_run_or_of_one_episode(
     run: RunReader, tmp_path: Path
 ) -> None:
     for episode, words in (([], []), ([str(run.rows()[0].name)], ["--episode"])):
-        receipt, out = tmp_path / "receipt.json", tmp_path / "out"
+        receipt, out = tmp_path / "receipt.json", tmp_path / f"out{len(episode)}"
         written = CliRunner().invoke(
             fumehood, ["receipt", str(run.path), *episode, "--out", str(receipt)]
         )
@@ -279,6 +279,18 @@ def test_files_are_written_next_to_the_run(run: RunReader, tmp_path: Path) -> No
     said = json.loads(done.stdout)
     assert said["episodes"] == 1
     assert [Path(path).is_relative_to(out) for path in said["files"]] == [True]
+
+
+def test_a_folder_with_files_of_another_export_is_refused(run: RunReader, tmp_path: Path) -> None:
+    words = ["export", str(run.path), "--to", "junit", "--out"]
+    assert CliRunner().invoke(fumehood, [*words, str(tmp_path)]).exception is None
+    for out in (tmp_path, tmp_path / "junit.xml"):
+        refused = CliRunner().invoke(fumehood, [*words, str(out)])
+        assert isinstance(refused.exception, InputError)
+        assert str(refused.exception) == (
+            f"{out} is not empty: name a new or empty folder with --out"
+        )
+    assert [path.name for path in tmp_path.iterdir()] == ["junit.xml"]
 
 
 def test_a_redirect_of_a_collector_gets_no_headers() -> None:
