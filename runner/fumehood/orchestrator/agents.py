@@ -275,13 +275,13 @@ def _acp_source(reference: str, arguments: JsonObject) -> AgentSource:
                 )
     if reference in RECIPES:
         return AgentSource(AgentKind.RECIPE, reference)
-    source = _source(reference)
-    if source.kind not in IN_IMAGES:
-        raise InputError(
-            f"{ACP}{reference}: name a recipe ({', '.join(RECIPES)}), a folder with a Dockerfile, "
-            "or an image"
-        )
-    return source
+    if reference and (source := _source(reference)).kind in IN_IMAGES:
+        return source
+    missing = "" if reference else " lacks the name of an agent"
+    raise InputError(
+        f"{ACP}{reference}{missing}: name a recipe ({', '.join(RECIPES)}), a folder with a "
+        f"Dockerfile, or an image, such as {ACP}{next(iter(RECIPES))}, {ACP}FOLDER or {ACP}IMAGE"
+    )
 
 
 def _config_of(text: str) -> AgentConfig:
