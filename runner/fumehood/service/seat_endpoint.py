@@ -47,6 +47,9 @@ _MALFORMED = Refusal(RefusalKind.MALFORMED)
 
 _TITLE_CHARACTERS_MAX = 500
 """Characters of the title of a recorded permission request."""
+PERMISSIONS_MAX = 1000
+"""Answers to permission requests of one seat that the trace records. They are no refusals, so they
+have an own limit."""
 
 _log = logging.getLogger("fumehood.service")
 
@@ -147,6 +150,7 @@ class SeatEndpoint:
         self._on_flood = on_flood
         self._messages = _Messages()
         self._refusals = 0
+        self._permissions = 0
         self._refused_bytes = 0
         self._refused_lock = Lock()
         """Not ``lock``, which a call holds while the world executes it."""
@@ -313,11 +317,11 @@ class SeatEndpoint:
         """Record how the client of the agent answered a permission request."""
         self._start_clock()
         with self._lock:
-            if self._has_ended() or self._refusals >= self._limits.refusals:
+            if self._has_ended() or self._permissions >= PERMISSIONS_MAX:
                 return False
             if answer not in PERMISSION_ANSWERS:
                 return False
-            self._refusals += 1
+            self._permissions += 1
             self._seat.record_permission(title[:_TITLE_CHARACTERS_MAX], answer)
             return True
 

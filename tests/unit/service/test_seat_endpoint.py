@@ -11,11 +11,11 @@ from fumehood.core.conversation import TurnQueue
 from fumehood.core.episode import Reply, Seat
 from fumehood.core.ledger import Budget, BudgetKind, Ledger, Reservation
 from fumehood.core.memory_recorder import MemoryRecorder
-from fumehood.core.outcome import Refusal, RefusalKind
+from fumehood.core.outcome import ModelProblem, Refusal, RefusalKind
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
 from fumehood.core.trace import ModelCalled
 from fumehood.service.open_episode import MonotonicClock
-from fumehood.service.seat_endpoint import SeatEndpoint, SeatLimits
+from fumehood.service.seat_endpoint import PERMISSIONS_MAX, SeatEndpoint, SeatLimits
 from fumehood.wire.ports import SpecRejected
 
 
@@ -80,6 +80,19 @@ def test_later_calls_of_a_crashed_seat_are_refused(
     answers = [endpoint.call("t", "{}", name) for name in ("", "", "a", "a")]
     assert answers == [Refusal(RefusalKind.ENDED)] * 4
     assert len([*recorder.written()]) == 1
+
+
+def test_answers_to_permission_requests_are_limited_apart_from_refusals(
+    endpoint: SeatEndpoint, recorder: MemoryRecorder
+) -> None:
+    recorded = [
+        endpoint.report_permission("run ls", "allow_once") for _ in range(PERMISSIONS_MAX + 1)
+    ]
+    assert recorded == [True] * PERMISSIONS_MAX + [False]
+    refusals = [endpoint.report(ModelProblem.TURN_LIMIT) for _ in range(SeatLimits().refusals + 1)]
+    assert refusals == [True] * SeatLimits().refusals + [False]
+    kinds = [event["kind"] for event in recorder.written()]
+    assert kinds == ["permission"] * PERMISSIONS_MAX + ["model_problem"] * SeatLimits().refusals
 
 
 class Clock:
