@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from hashlib import file_digest, sha256
 from pathlib import Path
 
@@ -20,6 +20,9 @@ MIB = 1 << 20
 FOLDER_BYTES_MAX = 4096 * MIB
 """Of the files that Docker receives, which are written to a temporary file before. Sparse files
 count fully."""
+NOT_IN_AGENTS = tuple(f"**/{name}" for name in sorted(NOT_COPIED))
+"""Files of the folder of an agent that its image does not get: a run of its code on this machine
+writes them, and they may differ from their source."""
 _ALL_BITS = 0o177777
 _KIND_AND_PROGRAM = 0o170100
 """The kind of a file and whether its owner may execute it. Other bits depend on the umask of who
@@ -38,7 +41,7 @@ def code_digest(source: AgentSource) -> str:
     """
     try:
         if source.kind is AgentKind.FOLDER:
-            return folder_digest(Path(source.name))
+            return folder_digest(Path(source.name), left_out=NOT_IN_AGENTS)
         if source.kind is AgentKind.RECIPE:
             return recipe_digest(source.name)
         if source.kind is AgentKind.MODULE:
@@ -51,13 +54,18 @@ def code_digest(source: AgentSource) -> str:
     return ""
 
 
-def folder_digest(folder: Path, base: str = "") -> str:
+def folder_digest(folder: Path, base: str = "", *, left_out: Sequence[str] = ()) -> str:
     """Return a digest of the files of a folder, without those that .dockerignore excludes.
+
+    Args:
+        folder: to read.
+        base: what else the digest depends on.
+        left_out: patterns of further files to exclude.
 
     Raises:
         InputError: the files are too large.
     """
-    files = sorted(exclude_paths(str(folder), ignored_files(folder)))
+    files = sorted(exclude_paths(str(folder), [*ignored_files(folder), *left_out]))
     size = sum((folder / name).lstat().st_size for name in files)
     if size > FOLDER_BYTES_MAX:
         raise InputError(

@@ -11,6 +11,7 @@ from fumehood.core.json_values import JsonObject
 from fumehood.engines.box_files import BoxFiles
 from fumehood.engines.code_digest import code_digest
 from fumehood.engines.engine import AgentKind, AgentSource, Mount
+from fumehood.engines.images.folder import references
 from fumehood.engines.ownership import owner_labels
 from fumehood.orchestrator.agents import code_differences
 
@@ -99,6 +100,17 @@ def test_a_box_gets_no_compiled_code_that_the_digest_does_not_cover(package: Pat
     finally:
         files.remove()
     assert names == {"__init__.py", "agent.py", "parts", "data.txt", "link"}
+
+
+def test_a_folder_without_compiled_code_has_the_same_digest_and_image(package: Path) -> None:
+    (package / "Dockerfile").write_text("FROM scratch\n")
+    source = AgentSource(AgentKind.FOLDER, str(package))
+    before = code_digest(source), references(package, ())
+    compile_it(package)
+    assert (code_digest(source), references(package, ())) == before
+    (package / "tool.pyc").touch()
+    assert code_digest(source) != before[0]
+    assert references(package, ()) != before[1]
 
 
 def test_a_linked_module_has_the_digest_of_its_target(

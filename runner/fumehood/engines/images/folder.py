@@ -10,7 +10,7 @@ from pathlib import Path
 from docker.utils import tar as make_context
 
 from fumehood.core.errors import InputError
-from fumehood.engines.code_digest import folder_digest, ignored_files
+from fumehood.engines.code_digest import NOT_IN_AGENTS, folder_digest, ignored_files
 from fumehood.engines.docker.daemon import Daemon
 from fumehood.engines.images.agent_node import NAME as AGENT_NODE
 from fumehood.engines.images.agent_node import build_agent_node
@@ -77,7 +77,8 @@ def build_folder(
     if daemon.image(reference) is None:
         progress(f"building the image of {folder}")
         with tempfile.TemporaryFile() as context:
-            make_context(folder, exclude=ignored_files(folder), fileobj=context)
+            excluded = [*ignored_files(folder), *NOT_IN_AGENTS]
+            make_context(folder, exclude=excluded, fileobj=context)
             context.seek(0)
             arguments = {WORKSPACE_ARGUMENT: workspace} if workspace else {}
             build(daemon, context, reference, arguments, labels={MADE_FROM: str(folder)})
@@ -102,4 +103,4 @@ def references(folder: Path, bases: Iterable[str]) -> frozenset[str]:
 
 
 def _reference(folder: Path, base: str) -> str:
-    return f"{NAME}:{folder_digest(folder, base)[:16]}"
+    return f"{NAME}:{folder_digest(folder, base, left_out=NOT_IN_AGENTS)[:16]}"
