@@ -6,8 +6,10 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 from fumehood.core.errors import InputError
+from fumehood.core.gold import Gold
 from fumehood.core.json_values import Json
 from fumehood.core.task import SCRIPT, Case, Task
 from fumehood.engines.engine import AgentSource, BoxStarter, Image, Limits, Mount
@@ -17,10 +19,13 @@ from fumehood.orchestrator.episode_runner import BoxPlan, InlinePlan
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.workspaces.plans import WorkspacePlan
 from fumehood.records.row import file_name
+from fumehood.scorers.verdict import WORKSPACE
 from fumehood.wire.ports import InlineAgent
 from fumehood_agent.builtin import MANNERS, REPLAYING
 from fumehood_agent.scaffolds.table import LEADERS
 
+SOLUTION = "solution/solve.sh"
+"""The script of a Harbor task, or of one of its steps, that its oracle runs."""
 CALLS_INSIDE = "/agent-data/calls.json"
 """Path in the box of the calls that an agent replays, or the procedure that it carries out."""
 
@@ -172,8 +177,19 @@ def _calls(
             )
         return [dict(step) for step in task.scripts[seat]]
     if gold.oracle is None:
-        raise InputError(f"the task {task.task_id} has no oracle to replay")
+        raise InputError(f"the task {task.task_id} has no oracle to replay{_missing_file(gold)}")
     return moves_of(seat, task.seats[0].name, gold.oracle)
+
+
+def _missing_file(gold: Gold) -> str:
+    """Return which file of a Harbor task its oracle lacks, and what to do; empty for others."""
+    settings = cast("Mapping[str, Any]", gold.criterion(WORKSPACE) or {})
+    folder = Path(str(settings.get("folder", "")))
+    if not (folder / "task.toml").is_file():
+        return ""
+    files = [f"steps/{step['name']}/{SOLUTION}" for step in settings.get("steps", ())]
+    missing = next((file for file in files if not (folder / file).is_file()), SOLUTION)
+    return f": {folder} has no {missing}; add it, or select other tasks with --task"
 
 
 def moves_of(seat: str, first: str, moves: Iterable[Mapping[str, Json]]) -> list[dict[str, Json]]:

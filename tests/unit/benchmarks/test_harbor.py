@@ -272,6 +272,23 @@ def test_a_step_is_a_turn_with_its_own_tests_and_time(folder: Path) -> None:
     assert moves == ["upload", "bash", "submit", "bash", "upload", "bash"]
 
 
+def test_an_oracle_without_a_solution_is_one_line_with_the_task_and_the_file(folder: Path) -> None:
+    def refused() -> str:
+        settings = {"suite": f"harbor:{folder}", "agents": ["oracle"], "engine": "docker"}
+        with pytest.raises(InputError) as raised:
+            RunSetup.create(run_config(settings)).check()
+        return str(raised.value)
+
+    (folder / NAME / "solution" / "solve.sh").unlink()
+    task = f"the task {NAME} has no oracle to replay: {folder / NAME} has no "
+    remedy = "solution/solve.sh; add it, or select other tasks with --task"
+    assert refused() == f"{task}{remedy}"
+    files = {"tests/test.sh": "true", "solution/solve.sh": "true"}
+    steps = "[[steps]]\nname = 'one'\n[[steps]]\nname = 'two'\n"
+    write_steps(folder / NAME, {"one": files, "two": {"tests/test.sh": "true"}}, steps)
+    assert refused() == f"{task}steps/two/{remedy}"
+
+
 @pytest.mark.parametrize(
     ("setting", "reason"),
     [
