@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -35,7 +38,7 @@ from fumehood.orchestrator.node_messages import (
     request_to_bytes,
     source_name,
 )
-from fumehood.orchestrator.nodes import NodeStarter, node_settings
+from fumehood.orchestrator.nodes import Nodes, NodeStarter, node_settings
 from fumehood.orchestrator.places import prepared_place
 from fumehood.orchestrator.setup import RunSetup
 from fumehood.wire.ports import InlineAgent
@@ -140,6 +143,49 @@ def test_a_node_that_cannot_play_a_run_says_why(
     kind, text = json.loads(node.start(json.dumps(settings).encode()))["error"]
     assert kind == "input"
     assert problem in text
+
+
+def test_an_error_of_a_node_contains_no_key(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_KEY", "sk-never-to-be-seen")
+    provider = {"name": "p", "address": "http://localhost:1", "key_env": "SOME_KEY"}
+    setup = setup_of(models={"providers": [provider]})
+    assert "error" not in json.loads(node.start(settings_of(setup)))
+    episode = {
+        **json.loads(request_of(setup, 1))["episodes"][0],
+        "box": {"agent": "sk-never-to-be-seen"},
+    }
+    request = json.dumps({"episodes": [episode], "recorded": []}).encode()
+    kind, text = json.loads(node.play(request))["error"]
+    assert kind == "infra"
+    assert "'[key]' is not a valid AgentKind" in text
+    assert "sk-never-to-be-seen" not in text
+
+
+class Threads:
+    """A cluster whose nodes are in this process; each is started when the one before has been."""
+
+    size = 2
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(1)
+
+    def new_node(self, calls_at_once: int) -> Node:
+        return Node()
+
+    def call(self, node: Node, method: str, *arguments: bytes) -> Future[Any]:
+        return self._threads.submit(getattr(node, method), *arguments)
+
+    def kill(self, node: Node) -> None:
+        node.close()
+
+
+def test_a_run_that_waits_for_nodes_says_how_many_are_ready() -> None:
+    said: list[str] = []
+    nodes = Nodes(cast("Any", Threads()), settings_of(setup_of()), at_once=1)
+    with closing(nodes):
+        nodes.start(said.append)
+    assert re.fullmatch(r"waiting for the nodes: 0 of 2 ready, 0 s elapsed", said[0])
+    assert re.fullmatch(r"waiting for the nodes: 2 of 2 ready, \d+ s elapsed", said[-1])
 
 
 def test_a_malformed_request_is_an_error_and_no_exception(node: Node) -> None:

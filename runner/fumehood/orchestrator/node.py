@@ -57,6 +57,7 @@ class Node:
         self._stack = ExitStack()
         self._machine: Machine | None = None
         self._pool: ServicePool | None = None
+        self._redaction = Redaction(())
 
     def start(self, settings: bytes) -> bytes:
         """Choose the engine, prepare the images and start the services.
@@ -67,11 +68,11 @@ class Node:
         Returns:
             The version, the host, the engine and the images of this node, or an error.
         """
-        return _answer(lambda: self._start(json.loads(settings)))
+        return self._answer(lambda: self._start(json.loads(settings)))
 
     def play(self, request: bytes) -> bytes:
         """Play the episodes of a request; answer with their attempts, or with an error."""
-        return _answer(lambda: self._play(request))
+        return self._answer(lambda: self._play(request))
 
     def abandon(self) -> None:
         """Fail every running episode at once."""
@@ -121,6 +122,7 @@ class Node:
             monitors=tuple(map(monitor_spec_from_json, settings["monitors"])),
             gateway=gateway,
         )
+        self._redaction = Redaction(needs.secrets())
         self._machine = machine = self._stack.enter_context(prepared_machine(needs, lambda _: None))
         labels = owner_labels("node")
         folder = self._stack.enter_context(owned_folder(labels))
@@ -176,14 +178,15 @@ class Node:
             unfinished.replace(path)
         return Mount(path, target)
 
-
-def _answer(work: Callable[[], bytes]) -> bytes:
-    """Return what ``work`` returns, or its error."""
-    try:
-        return work()
-    except InputError as error:
-        return to_bytes({"error": [INPUT, str(error)]})
-    except InfraError as error:
-        return to_bytes({"error": [INFRA, str(error)]})
-    except BaseException:
-        return to_bytes({"error": [INFRA, traceback.format_exc()]})
+    def _answer(self, work: Callable[[], bytes]) -> bytes:
+        """Return what ``work`` returns, or its error without the keys of this machine."""
+        try:
+            return work()
+        except InputError as error:
+            kind, text = INPUT, str(error)
+        except InfraError as error:
+            kind, text = INFRA, str(error)
+        except BaseException:
+            kind, text = INFRA, traceback.format_exc()
+        redacted = self._redaction.redacted(text.encode("utf-8", "replace"))
+        return to_bytes({"error": [kind, redacted.decode()]})

@@ -58,6 +58,8 @@ REPLACEMENTS_MAX = 20
 ANSWER_TIMEOUT_S = 600.0
 """How long a node may take to answer, in addition to twice the wall time of its episodes, seconds.
 A node adds to the wall time what delays of the infrastructure took."""
+PROGRESS_EVERY_S = 10.0
+"""Interval of the lines that state how many nodes are ready, if their number does not change."""
 STOP_TIMEOUT_S = 30.0
 """How long the nodes may take to remove their boxes at the end of a run, seconds."""
 LOOK_S = 0.2
@@ -148,7 +150,7 @@ class Nodes:
         """Start the nodes and wait until they are ready.
 
         Args:
-            progress: called with one line if that takes long.
+            progress: called with one line when the number of ready nodes changes, and at intervals.
 
         Raises:
             InputError: a node cannot play the run.
@@ -156,11 +158,17 @@ class Nodes:
         """
         for slot in self._slots:
             self._begin(slot)
-        deadline = time.monotonic() + START_TIMEOUT_S
-        progress("waiting for the nodes")
+        began, shown, shown_at = time.monotonic(), -1, 0.0
         with self._changed:
-            while not all(slot.is_ready or slot.is_given_up for slot in self._slots):
-                if self._error is not None or time.monotonic() > deadline:
+            while True:
+                ready, now = sum(slot.is_ready for slot in self._slots), time.monotonic()
+                if ready != shown or now - shown_at >= PROGRESS_EVERY_S:
+                    shown, shown_at = ready, now
+                    of = f"{ready} of {len(self._slots)} ready"
+                    progress(f"waiting for the nodes: {of}, {now - began:.0f} s elapsed")
+                if all(slot.is_ready or slot.is_given_up for slot in self._slots):
+                    break
+                if self._error is not None or now - began > START_TIMEOUT_S:
                     break
                 self._changed.wait(LOOK_S)
             if self._error is not None:
