@@ -127,7 +127,7 @@ conformance: setup-dev images bubblewrap ## run all protocol cases, and write th
 
 .PHONY: agents
 agents: setup-dev images ## run every off-the-shelf agent against a scripted model
-	@.venv/bin/python -m pytest tests/containers/test_off_the_shelf.py --every-agent
+	@.venv/bin/python -m pytest tests/containers/test_off_the_shelf.py --all --every-agent
 
 .PHONY: benchmarks
 benchmarks: setup-dev ## run oracle and no-op on public benchmarks and print the figures

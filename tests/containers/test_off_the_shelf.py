@@ -45,9 +45,11 @@ AGENTS = ROOT / "sandbox_images" / "agents"
 SOLUTION = (WORKSPACE / "solution" / "solve.sh").read_text(encoding="utf-8")
 ANSWER = "The tier is basic."
 PATIENCE_MS = 300_000
-FETCH_TIMEOUT_S = 300
+FETCH_TIMEOUT_S = 600
 IN_BOX = ("/fumehood/bin/fumehood", "run", "--port", "4141", "--")
 TOOLS = ("get_account", "close_account", "submit")
+OPENHANDS = pytest.param("openhands", marks=pytest.mark.every_agent)
+"""Only `make agents` runs it, because its packages and its image take minutes."""
 
 
 def looks_once(asked: AskedOfModel) -> ScriptedReply:
@@ -139,6 +141,7 @@ def offered_first(models: ScriptedModels) -> str:
         ("continue", ()),
         ("mcp-client", ("stdio",)),
         ("mcp-client", ("http",)),
+        pytest.param("openhands", (), marks=pytest.mark.every_agent),
     ],
 )
 def test_an_agent_uses_its_model_and_its_tools(
@@ -232,7 +235,7 @@ NOT_PASSED = {
 @pytest.mark.slow
 @pytest.mark.docker
 @pytest.mark.image
-@pytest.mark.parametrize("name", sorted(NOT_PASSED))
+@pytest.mark.parametrize("name", [*sorted(NOT_PASSED.keys() - {"openhands"}), OPENHANDS])
 def test_the_page_states_the_robustness_cases_that_an_agent_does_not_pass(name: str) -> None:
     options = EngineOptions()
     with Check.of(str(fetched(name)), "docker", options, PATIENCE_MS, lambda _: None) as check:
@@ -256,7 +259,7 @@ def solves_with_bash(asked: AskedOfModel) -> ScriptedReply:
 @pytest.mark.slow
 @pytest.mark.docker
 @pytest.mark.image
-@pytest.mark.parametrize("name", ["continue", "mini-swe-agent", "openai-agents"])
+@pytest.mark.parametrize("name", ["continue", "mini-swe-agent", "openai-agents", OPENHANDS])
 def test_an_agent_solves_a_task_in_a_workspace(name: str, tmp_path: Path) -> None:
     task = f"harbor:{WORKSPACE}"
     words = ("--agent", str(fetched(name)), "--engine", "docker", "--out", str(tmp_path / "run"))
@@ -316,7 +319,8 @@ def test_every_readme_lists_the_added_files() -> None:
     listed = (AGENTS / "README.md").read_text(encoding="utf-8")
     folders = sorted(path.name for path in AGENTS.iterdir() if path.is_dir())
     assert folders == [
-        *("continue", "mcp-client", "mini-swe-agent", "openai-agents", "opencode", "smolagents")
+        *("continue", "mcp-client", "mini-swe-agent", "openai-agents", "opencode", "openhands"),
+        "smolagents",
     ]
     for name in folders:
         assert f"[{name}]({name}/README.md)" in listed

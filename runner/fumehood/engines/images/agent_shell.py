@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fumehood.engines.docker.daemon import Daemon
-from fumehood.engines.images.build import called_latest
-from fumehood.engines.images.debian_packages import PackageImage, build_of_packages
+from fumehood.engines.images.debian_packages import PackageImage, build_base
 
 NAME = "fumehood/agent-shell"
 """Repository. ``:latest`` is the tag that Dockerfiles of agents start from."""
@@ -29,7 +28,4 @@ def build_agent_shell(progress: Callable[[str], None], daemon: Daemon) -> str:
         InputError: mmdebstrap is not installed.
         InfraError: the daemon or the package manager fails.
     """
-    if daemon.image(REFERENCE) is None:
-        progress(f"building the image {REFERENCE} from Debian packages")
-        build_of_packages(_IMAGE, daemon)
-    return called_latest(daemon, REFERENCE)
+    return build_base(_IMAGE, progress, daemon)

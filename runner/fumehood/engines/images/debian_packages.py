@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import IO
 
 from fumehood.core.errors import InfraError, InputError
 from fumehood.engines.docker.daemon import Daemon
-from fumehood.engines.images.build import import_image
+from fumehood.engines.images.build import called_latest, import_image
 
 SUITE = "bookworm"
 USER = "nobody"
@@ -51,12 +51,14 @@ class PackageImage:
     """Prefixes of paths to drop among the kept ones."""
     dropped_parts: frozenset[str] = frozenset()
     """Names of folders to drop at any depth."""
+    suite: str = SUITE
+    """Release of Debian."""
 
     @property
     def reference(self) -> str:
         """The image's reference; its tag is a digest of the recipe."""
         parts = sorted(self.dropped_parts)
-        recipe = (SUITE, self.packages, self.kept, self.dropped, parts, _FILES, _SETTINGS)
+        recipe = (self.suite, self.packages, self.kept, self.dropped, parts, _FILES, _SETTINGS)
         return f"{self.repository}:{sha256(repr(recipe).encode()).hexdigest()[:16]}"
 
     def holds(self, path: str) -> bool:
@@ -76,10 +78,23 @@ def build_of_packages(image: PackageImage, daemon: Daemon) -> None:
     tool = _mmdebstrap(image.repository)
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as kept:
         packages = Path(folder, "packages.tar")
-        _unpack(tool, image.packages, packages)
+        _unpack(tool, image.packages, packages, suite=image.suite)
         _keep(image, packages, kept)
         kept.seek(0)
         import_image(daemon, kept, image.reference, _SETTINGS)
+
+
+def build_base(image: PackageImage, progress: Callable[[str], None], daemon: Daemon) -> str:
+    """Build a base image of agents if it does not exist, and return its reference.
+
+    Raises:
+        InputError: mmdebstrap is not installed.
+        InfraError: the daemon or the package manager fails.
+    """
+    if daemon.image(image.reference) is None:
+        progress(f"building the image {image.reference} from Debian packages")
+        build_of_packages(image, daemon)
+    return called_latest(daemon, image.reference)
 
 
 def build_installed(
@@ -120,6 +135,7 @@ def _unpack(
     archive: Path,
     variant: str = "extract",
     *options: str,
+    suite: str = SUITE,
 ) -> None:
     command = [
         tool,
@@ -127,7 +143,7 @@ def _unpack(
         f"--variant={variant}",
         f"--include={','.join(packages)}",
         *options,
-        SUITE,
+        suite,
         str(archive),
     ]
     try:

@@ -19,6 +19,8 @@ from fumehood.engines.images.agent_python import build_agent_python
 from fumehood.engines.images.agent_shell import NAME as AGENT_SHELL
 from fumehood.engines.images.agent_shell import build_agent_shell
 from fumehood.engines.images.build import build
+from fumehood.engines.images.python_3_13 import NAME as PYTHON_3_13
+from fumehood.engines.images.python_3_13 import build_python_3_13
 
 NAME = "fumehood/agent-folder"
 MADE_FROM = "fumehood.made_from"
@@ -35,6 +37,7 @@ _BASES: Mapping[str, Callable[[Callable[[str], None], Daemon], str]] = {
     AGENT_NODE: build_agent_node,
     AGENT_PYTHON: build_agent_python,
     AGENT_SHELL: build_agent_shell,
+    PYTHON_3_13: build_python_3_13,
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fumehood.engines.docker.daemon import Daemon
-from fumehood.engines.images import agent_node, agent_python, agent_shell, folder
+from fumehood.engines.images import agent_node, agent_python, agent_shell, folder, python_3_13
 from fumehood.engines.images.build import BUILT_BY
 from fumehood.engines.images.sources import builder
 
@@ -20,9 +20,9 @@ def stale_images(daemon: Daemon) -> list[str]:
         InputError: the sources of the project's images are missing.
         InfraError: the daemon does not answer.
     """
-    current = {agent_shell.REFERENCE, agent_node.current_reference()}
+    current = {agent_shell.REFERENCE, agent_node.current_reference(), python_3_13.REFERENCE}
     current |= agent_python.current_references()
-    repositories = (agent_python.NAME, agent_shell.NAME, agent_node.NAME)
+    repositories = (agent_python.NAME, agent_shell.NAME, agent_node.NAME, python_3_13.NAME)
     stale = []
     for reference, labels in daemon.images_of((*repositories, folder.NAME)):
         if labels.get(BUILT_BY) != builder():
