@@ -144,13 +144,21 @@ def _own_memory(pid: int) -> int:
 
 
 def _tmp_bytes(processes: Iterable[int]) -> int:
-    """Return the size of the files in the box's /tmp, which is a tmpfs."""
+    """Return the size of the files in the box's /tmp; 0 if it is on a disk, as in a workspace."""
     for pid in sorted(processes, reverse=True):
         with suppress(*_GONE):
+            if not _is_in_memory(pid, "/tmp"):
+                continue
             inside = os.statvfs(_PROC / str(pid) / "root/tmp")
             if inside.f_fsid != os.statvfs("/tmp").f_fsid:
                 return (inside.f_blocks - inside.f_bfree) * inside.f_frsize
     return 0
+
+
+def _is_in_memory(pid: int, folder: str) -> bool:
+    """Return whether a folder is a tmpfs, as a process sees it."""
+    mounts = (line.split() for line in _read(_PROC / str(pid) / "mounts").splitlines())
+    return any(mount[1:3] == [folder, "tmpfs"] for mount in mounts)
 
 
 def _runs(stat: list[str], started: int) -> bool:
