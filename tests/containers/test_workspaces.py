@@ -7,8 +7,10 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from fumehood.engines.ownership import RUN
 from fumehood.engines.records import FolderRecords
 from fumehood.engines.state_folder import disk_folder
 from tests.architecture.project import ROOT
-from tests.parts.commands import fumehood, fumehood_json
+from tests.parts.commands import fumehood, fumehood_json, run_fumehood
 from tests.parts.workspaces import write_steps
 
 TASKS = ROOT / "examples" / "workspaces"
@@ -188,6 +190,14 @@ cut -s -d: -f1 /proc/net/dev; cat /proc/[0-9]*/cmdline 2>/dev/null | grep -ac "[
 ls /srv/server.py >/dev/null 2>&1 || echo no file
 (echo > /dev/tcp/192.0.2.1/80) 2>&1 | grep -o unreachable | sort -u
 """
+PREPARE = """#!/bin/bash
+cd /app && mkdir -p made/.git && echo made > made/file && chmod 700 made/file && rm average.py
+echo made > .git && ln -s /etc/passwd link && mkfifo pipe
+"""
+TESTS_OF_PREPARED = """#!/bin/bash
+cd /app && [ "$(cat made/file)" = made ] && [ -x made/file ] && [ ! -e average.py ] && [ ! -e link ]
+echo $((1 - $?)) > /logs/verifier/reward.txt
+"""
 FORGED_IN_SHARED_MODE = ("daemon", "dependencies", "entry-point", "path", "runner")
 """Forgeries that succeed if the tests run inside the workspace, as in Harbor's default mode."""
 NOT_FORGED = "reward"
@@ -298,6 +308,43 @@ def test_tests_inside_the_workspace_show_what_an_agent_can_forge(
     assert "Forgeable difference" in (tmp_path / "report" / "report.md").read_text("utf-8")
     label = json.loads((run / "run.json").read_text("utf-8"))["run"]
     assert not daemon.containers(all=True, filters={"label": f"fumehood.run={label}"})
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("shared", [(), ("--shared-score",)], ids=["verifier", "shared-score"])
+def test_a_trial_starts_from_a_kept_workspace(
+    engine: str, shared: tuple[str, ...], tmp_path: Path
+) -> None:
+    task = tmp_path / "set" / NAME
+    shutil.copytree(TASKS / NAME, task)
+    (task / "solution" / "solve.sh").write_text(PREPARE, encoding="utf-8")
+    (task / "tests" / "test.sh").write_text(TESTS_OF_PREPARED, encoding="utf-8")
+    kept = tmp_path / "kept"
+    run_tasks(
+        tmp_path / "prepared",
+        str(task),
+        *("oracle", "noop", *shared, f"--keep-workspaces={kept}"),
+        engine=engine,
+    )
+    checkpoint = kept / "oracle" / f"{NAME}.0.tar"
+    with tarfile.open(checkpoint) as archive:
+        assert {"app/.wh.average.py", "app/made/file", "app/.git"} <= {*archive.getnames()}
+        assert all(entry.isreg() or entry.isdir() for entry in archive)
+    shown = fumehood("show", str(tmp_path / "prepared"), "oracle")
+    digest = sha256(checkpoint.read_bytes()).hexdigest()
+    assert f"kept workspace: sha256:{digest}" in shown
+    run = tmp_path / "run"
+    run_tasks(run, str(task), "noop", *shared, f"--from-workspace={checkpoint}", engine=engine)
+    (row,) = rows(run).values()
+    assert row["metrics"]["reward"] == 1.0
+    assert row["metrics"].get("forgeable_reward", 1.0) == 1.0
+    manifest = json.loads((run / "run.json").read_text("utf-8"))
+    assert manifest["workspaces"]["checkpoints"] == {NAME: digest}
+    assert fumehood_json("replay", str(run), "--json", timeout_s=1200)["identical"] == 1
+    refused = run_fumehood("compare", str(tmp_path / "prepared"), str(run))
+    assert "1 belong to tasks that have the same name but differ" in refused.stderr
+    checkpoint.write_bytes((kept / "noop" / f"{NAME}.0.tar").read_bytes())
+    fumehood("replay", str(run), status=2)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

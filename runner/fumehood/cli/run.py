@@ -130,6 +130,8 @@ def _setting(name: str) -> str:
 )
 @click.option("--reword-published", is_flag=True, help=_setting("reword_published"))
 @click.option("--shared-score", is_flag=True, help=_setting("shared_score"))
+@click.option("--keep-workspaces", type=PATH, default=None, help=_setting("keep_workspaces"))
+@click.option("--from-workspace", type=PATH, default=None, help=_setting("from_workspace"))
 @click.option("--model", default=None, help=_setting("model"))
 @click.option("--judge", default=None, help=_setting("judge"))
 @click.option(

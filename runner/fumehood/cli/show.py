@@ -195,6 +195,8 @@ def _verdict_lines(verdict: Verdict | None) -> Iterator[str]:
         for path in verdict.changed:
             yield f"    {_cut(path)}"
     yield f"  verifier: {rewards or verdict.problem} ({where})"
+    if verdict.checkpoint:
+        yield f"  kept workspace: {_cut(verdict.checkpoint)}"
     for line in verdict.output.splitlines()[-QUOTED_LINES:]:
         yield f"    {_cut(line)}"
     if verdict.shared is not None:

@@ -45,6 +45,7 @@ class BoxPlans:
         workspace: Callable[[Case], WorkspacePlan | None] = lambda _: None,
         *,
         is_inline: bool = False,
+        keep_workspaces: Path | None = None,
     ) -> None:
         """Plan nothing yet.
 
@@ -58,7 +59,9 @@ class BoxPlans:
             models: with the parameters of the models that scaffolds call.
             workspace: returns the plan of a task's workspace; None for a task without one.
             is_inline: whether agents play inside the services, without boxes.
+            keep_workspaces: folder for the checkpoints of workspaces; None keeps none.
         """
+        self._keep_workspaces = keep_workspaces
         self._workspace = workspace
         self._is_inline = is_inline
         self._models = models
@@ -85,6 +88,9 @@ class BoxPlans:
                 frozenset(counterparts),
             )
         workspace = self._workspace(planned.case)
+        if workspace is not None and self._keep_workspaces is not None:
+            kept = self._keep_workspaces / planned.name.checkpoint_path
+            workspace = replace(workspace, kept=kept)
         if workspace is not None and tested.source in workspace.inside:
             return self._inside(workspace, workspace.inside[tested.source])
         plan = self._box(tested, planned, task.seats[0].name)

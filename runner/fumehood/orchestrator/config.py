@@ -434,7 +434,7 @@ MACHINE_SETTINGS = frozenset(
 )
 """Settings of the execution. They are not part of the plan."""
 
-SUITE_SETTINGS = frozenset({"suite", "tasks", "faults", "budget", "team"})
+SUITE_SETTINGS = frozenset({"suite", "tasks", "faults", "budget", "team", "from_workspace"})
 """Settings that determine the suite. The digests of the suites are compared instead."""
 
 
@@ -524,6 +524,14 @@ class RunConfig(_Strict):
         False,
         description="Also run the tests inside each workspace, as Harbor does by default; an agent "
         "can forge this score.",
+    )
+    keep_workspaces: Path | None = Field(
+        None,
+        description="Folder for tars of what each episode changed in its workspace "
+        "(AGENT/TASK.TRIAL.tar).",
+    )
+    from_workspace: Path | None = Field(
+        None, description="Such a tar, from which each trial of the only task starts."
     )
     team: TeamConfig | None = Field(
         None, description="Plays each task with a supervisor and workers, within the task's budget."

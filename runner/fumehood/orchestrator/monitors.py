@@ -57,7 +57,14 @@ def monitor_names(config: RunConfig) -> tuple[str, ...]:
 
 
 def with_absolute_paths(config: RunConfig) -> RunConfig:
-    """Return the configuration with absolute paths of monitors, for a later resume."""
+    """Return the configuration with absolute paths of monitors and workspaces, for a later
+    resume."""
+    paths = {
+        name: path.absolute()
+        for name in ("keep_workspaces", "from_workspace")
+        if (path := getattr(config, name)) is not None
+    }
+    config = config.model_copy(update=paths)
     if not config.monitors:
         return config
     monitors = tuple(

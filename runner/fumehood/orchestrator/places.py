@@ -212,6 +212,7 @@ def _plans(
             setup.config.models,
             workspace,
             is_inline=is_inline,
+            keep_workspaces=setup.config.keep_workspaces,
         )
 
 

@@ -32,6 +32,7 @@ from fumehood.orchestrator.monitors import (
 from fumehood.orchestrator.plan import PlannedEpisode, plan_episodes
 from fumehood.orchestrator.shards import Shard
 from fumehood.orchestrator.task_changes import selected, with_budget
+from fumehood.orchestrator.workspaces.checkpoints import check_kept, with_checkpoint
 from fumehood.orchestrator.workspaces.plans import (
     check_shared_score,
     is_inside,
@@ -64,6 +65,7 @@ class RunSetup:
             InputError: the suite, a path, an agent or a seat of the configuration cannot be used.
         """
         suite = selected(load_suite(config.suite, config.snapshot), config.tasks)
+        suite = with_checkpoint(suite, config.from_workspace)
         suite = with_budget(
             with_faults(suite, config.faults, config.fault_intensity), config.budget
         )
@@ -77,6 +79,8 @@ class RunSetup:
         setup = cls._plan(with_absolute_paths(resolve_config(config, suite)), suite)
         setup.participants.check_model(config.models)
         _check_inside(setup)
+        if folder := setup.config.keep_workspaces:
+            check_kept(suite, (folder / each.name.checkpoint_path for each in setup.episodes))
         return setup
 
     @classmethod

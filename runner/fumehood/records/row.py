@@ -63,6 +63,11 @@ class EpisodeName:
         return f"output/{self._stem}"
 
     @property
+    def checkpoint_path(self) -> str:
+        """Path of the kept workspace, within the folder of ``--keep-workspaces``."""
+        return f"{self._stem}.tar"
+
+    @property
     def cassette_path(self) -> str:
         """Path of the episode's model exchanges, within the run folder."""
         return f"cassette/episodes/{file_name(self.identifier)}.jsonl"

@@ -70,6 +70,8 @@ class Verdict:
     agent had another box."""
     steps: tuple[tuple[str, Verdict], ...] = ()
     """Name and verdict of each step that counts; empty for a task without steps."""
+    checkpoint: str = ""
+    """Digest of the kept workspace, or ``none: REASON``; empty if the run keeps none."""
 
     @property
     def reward(self) -> float:
@@ -88,6 +90,7 @@ class Verdict:
                 if self.steps
                 else {}
             ),
+            **({"checkpoint": self.checkpoint} if self.checkpoint else {}),
             "rewards": {**self.rewards},
             "problem": self.problem,
             "output": self.output,
@@ -112,9 +115,10 @@ def verdict_from_json(value: Json) -> Verdict | None:
             shared = verdict_from_json(value.get("shared"))
             listed = value.get("changed")
             changed = tuple(map(str, listed)) if isinstance(listed, list) else None
-            steps = _steps(value.get("steps"))
+            steps, kept = _steps(value.get("steps")), str(value.get("checkpoint", ""))
             return Verdict(
-                *(numbers, problem, output, files, left_out, is_shared, shared, changed, steps)
+                *(numbers, problem, output, files, left_out, is_shared, shared, changed, steps),
+                checkpoint=kept,
             )
     return None
 

@@ -20,6 +20,9 @@ BYTES_MAX = 256 << 20
 FILES_MAX = 50_000
 """Files and folders: an engine needs time for each, and too much of it would look like its
 failure."""
+DELETED_MAX = 10_000
+DELETED_BYTES_MAX = 1 << 20
+"""All names are arguments of one command; see execve(2)."""
 REWARD_FOLDER, TESTS_FOLDER = "/logs/verifier", "/tests"
 OWN = (REWARD_FOLDER, TESTS_FOLDER)
 """Folders of the verifier, which nothing of the workspace reaches."""
@@ -80,7 +83,7 @@ def copied(
                     entry.uid, entry.gid, entry.mode = 0, 0, entry.mode & 0o777
                     target.addfile(entry, own.extractfile(entry) if entry.isreg() else None)
         for path, archive in tars:
-            for entry, data in _entries(path, archive):
+            for entry, data in entries_of(path, archive):
                 if changed is not None and entry.name not in changed:
                     continue
                 if not _is_kept(entry, path if changed is not None else None):
@@ -105,7 +108,7 @@ def _entry(path: str, kind: bytes, mode: int) -> tarfile.TarInfo:
     return entry
 
 
-def _entries(path: str, archive: bytes) -> Iterator[tuple[tarfile.TarInfo, bytes]]:
+def entries_of(path: str, archive: bytes) -> Iterator[tuple[tarfile.TarInfo, bytes]]:
     """Yield the entries of a tar with their absolute paths, and the content of files."""
     above = PurePosixPath(path).parent
     try:
@@ -123,16 +126,29 @@ def _entries(path: str, archive: bytes) -> Iterator[tuple[tarfile.TarInfo, bytes
         raise BadArtifacts(f"the tar of {path} cannot be read: {error}") from None
 
 
-def tar_of(texts: Mapping[str, str]) -> bytes:
-    """Return a tar of files, relative to /, which everyone can read and execute."""
-    content = io.BytesIO()
-    with tarfile.open(fileobj=content, mode="w") as archive:
+def tar_of(texts: Mapping[str, str], archive: bytes = b"") -> bytes:
+    """Return a tar of files, relative to /, which everyone can read and execute, after those of
+    another tar."""
+    content = io.BytesIO(archive)
+    with tarfile.open(fileobj=content, mode="a") as target:
         for name, text in texts.items():
             data = text.encode("utf-8", "replace")
             entry = _entry(name, tarfile.REGTYPE, 0o755)
             entry.size = len(data)
-            archive.addfile(entry, io.BytesIO(data))
+            target.addfile(entry, io.BytesIO(data))
     return content.getvalue()
+
+
+def check_deleted(paths: Collection[str]) -> None:
+    """Check that one command can delete paths.
+
+    Raises:
+        BadArtifacts: it cannot.
+    """
+    if len(paths) > DELETED_MAX:
+        raise BadArtifacts(f"the workspace deleted {len(paths)} paths, of at most {DELETED_MAX}")
+    if sum(len(path.encode("utf-8", "replace")) + 1 for path in paths) > DELETED_BYTES_MAX:
+        raise BadArtifacts(f"the names of deleted paths have more than {DELETED_BYTES_MAX} bytes")
 
 
 def is_below(path: str, folder: str) -> bool:
@@ -164,6 +180,6 @@ def files_of(archive: bytes | None) -> dict[str, bytes]:
         return {}
     return {
         PurePosixPath(entry.name).name: data
-        for entry, data in _entries("/x", archive)
+        for entry, data in entries_of("/x", archive)
         if entry.isreg()
     }

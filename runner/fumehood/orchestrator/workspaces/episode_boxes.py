@@ -39,6 +39,7 @@ from fumehood.orchestrator.workspaces.artifacts import (
     is_below,
     tar_of,
 )
+from fumehood.orchestrator.workspaces.checkpoints import keep, tar_of_changes
 from fumehood.orchestrator.workspaces.healthcheck import health_problem
 from fumehood.orchestrator.workspaces.plans import WORLD, WorkspacePlan
 from fumehood.orchestrator.workspaces.services import (
@@ -148,6 +149,7 @@ class EpisodeWorkspace:
         self._steps: StepFiles | None = None
         self._files: tuple[Copied, tuple[str, ...]] | None = None
         self._changed: tuple[str, ...] = ()
+        self._kept = ""
 
     def __enter__(self) -> EpisodeWorkspace:
         """Make the folder of the socket."""
@@ -279,6 +281,7 @@ class EpisodeWorkspace:
         assert box is not None
         try:
             self._kill()
+            self._keep(box)
             if not self._problem:
                 self._changed = changed_files(box.changed(), plan.watched)
                 self._files = self._twice(lambda: copied_from(box, plan))
@@ -310,10 +313,27 @@ class EpisodeWorkspace:
                 self._fail(self._steps.error)
             if self._box is None or self.infra is not None:
                 return None
-            return self._verdict(self._box, answer)
+            if self._plan.agent is None:
+                self._keep(self._box)
+            return replace(self._verdict(self._box, answer), checkpoint=self._kept)
         except (InfraError, InputError) as error:
             self._fail(error)
             return None
+
+    def _keep(self, box: WorkspaceBox) -> None:
+        """Write the checkpoint of B, which ran all calls of the agent, if the run keeps it."""
+        plan = self._plan
+        if plan.kept is None or self._setup_problem:
+            return
+        try:
+            if self._problem:
+                raise BadArtifacts(self._problem)
+            if plan.is_live:
+                self._twice(lambda: live(box).pause())
+            content = self._twice(lambda: tar_of_changes(box, plan.watched))
+            self._kept = f"sha256:{keep(content, plan.kept)}"
+        except (BadArtifacts, TooLarge) as error:
+            self._kept = f"none: {error}"
 
     def _verdict(self, box: WorkspaceBox, answer: str | None) -> Verdict:
         if self._steps is not None:
@@ -413,7 +433,10 @@ class EpisodeWorkspace:
         """Start B, and kill it if it writes more than its limit."""
         plan = self._plan
         command = (_HELPER, WORLD, f"{BOX_SOCKET_DIR}/{SOCKET_NAME}", *plan.watched)
-        if plan.setup:
+        setup, checkpoint = plan.setup, plan.checkpoint
+        if checkpoint is not None and checkpoint.deleted:
+            setup = (("rm", "-rf", "--", *checkpoint.deleted), *setup)
+        if setup:
             command = ("/bin/sh", f"/{_SETUP}", *command)
         spec = BoxSpec(
             image=replace(plan.image, command=command),
@@ -421,7 +444,7 @@ class EpisodeWorkspace:
             limits=plan.limits,
             labels=plan.labels,
             workspace=Workspace(
-                archive=_setup_archive(plan.setup) if plan.setup else b"",
+                archive=_first_files(setup, checkpoint.archive if checkpoint else b""),
                 hosts=tuple(service.name for service in plan.services),
             ),
         )
@@ -527,7 +550,10 @@ class EpisodeWorkspace:
         self.infra = self.infra or Infra(InfraKind.ENGINE, f"workspace: {error}")
 
 
-def _setup_archive(commands: Sequence[Sequence[str]]) -> bytes:
-    """Return a tar with a script that executes commands, and then its arguments."""
+def _first_files(commands: Sequence[Sequence[str]], archive: bytes) -> bytes:
+    """Return a tar with the files of another one, and with a script that executes commands, and
+    then its arguments; empty for neither."""
+    if not commands:
+        return archive
     steps = [f"{shlex.join(command)} </dev/null || exit {SETUP_FAILED}" for command in commands]
-    return tar_of({_SETUP: "\n".join(['rm -- "$0"', *steps, 'exec "$@"', ""])})
+    return tar_of({_SETUP: "\n".join(['rm -- "$0"', *steps, 'exec "$@"', ""])}, archive)

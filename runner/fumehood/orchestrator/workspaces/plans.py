@@ -26,6 +26,7 @@ from fumehood.engines.engine import (
 from fumehood.engines.images.folder import starts_from_workspace
 from fumehood.engines.images.helper import build_helper
 from fumehood.engines.registry import choose_engine
+from fumehood.orchestrator.workspaces.checkpoints import CHECKPOINT, Checkpoint, checkpoint_of
 from fumehood.orchestrator.workspaces.services import ServicePlan, with_settings
 from fumehood.scorers.verdict import SHARED_TESTS, WORKSPACE
 
@@ -58,6 +59,10 @@ class WorkspacePlan:
     """Image of the agent of the episode, if it runs inside the workspace."""
     services: tuple[ServicePlan, ...] = ()
     """Services beside the workspace, in the order of their starts."""
+    checkpoint: Checkpoint | None = None
+    """From what the workspace starts, in addition to its image."""
+    kept: Path | None = None
+    """File for the checkpoint of the episode; None keeps none."""
 
     @property
     def setup(self) -> tuple[tuple[str, ...], ...]:
@@ -169,6 +174,7 @@ class Workspaces:
         self._sources = tuple(inside)
         self._inside: dict[str, dict[AgentSource, Image]] = {}
         self._services: dict[str, tuple[ServicePlan, ...]] = {}
+        self._checkpoints: dict[str, Checkpoint] = {}
         for case in cases:
             if case.task.world == WORLD:
                 self._prepare(engine, case, progress)
@@ -190,7 +196,10 @@ class Workspaces:
             }
             for task, pair in self._plans.items()
         }
-        return {"workspaces": {"replaced_bases": {**bases}, "images": digests}}
+        facts: JsonObject = {"replaced_bases": {**bases}, "images": digests}
+        if self._checkpoints:
+            facts["checkpoints"] = {task: each.sha256 for task, each in self._checkpoints.items()}
+        return {"workspaces": facts}
 
     def plan(self, case: Case, labels: dict[str, str], owner_uid: int) -> WorkspacePlan | None:
         """Return how to start the boxes of a task; None if it has no workspace."""
@@ -209,6 +218,7 @@ class Workspaces:
             self._shared_score and _has_shared_mode(_settings(case)),
             inside=self._inside.get(case.task.task_id, {}),
             services=self._services.get(case.task.task_id, ()),
+            checkpoint=self._checkpoints.get(case.task.task_id),
         )
 
     def _prepare(self, engine: Engine | None, case: Case, progress: Callable[[str], None]) -> None:
@@ -229,6 +239,8 @@ class Workspaces:
                 f"{folder} is missing or differs from the task {case.task.task_id} of the run: "
                 "restore the folder, or start a new run"
             )
+        if checkpoint := checkpoint_of(settings):
+            self._checkpoints[case.task.task_id] = checkpoint
         own, installed = _lines(settings, "workspace_lines"), _lines(settings, "verifier_lines")
         is_shared = settings.get("verification") == SHARED_TESTS
         is_live = is_shared or (self._shared_score and _has_shared_mode(settings))
@@ -326,6 +338,7 @@ def why_not_inside(case: Case) -> str:
         "healthcheck": "it has a health check",
         "services": "it has services",
         "steps": "it has steps",
+        CHECKPOINT: "it starts from a checkpoint",
     }
     return next((reason for name, reason in reasons.items() if settings.get(name)), "")
 

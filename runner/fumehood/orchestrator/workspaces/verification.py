@@ -26,8 +26,8 @@ from fumehood.engines.engine import (
 from fumehood.orchestrator.workspaces.artifacts import (
     BYTES_MAX,
     REWARD_FOLDER,
-    BadArtifacts,
     Copied,
+    check_deleted,
     copied,
     files_of,
     is_below,
@@ -47,9 +47,6 @@ NAME_CHARS_MAX = 200
 """Maximum length of the name of a reward."""
 OUTPUT_CHARS_MAX = 4000
 """How many of the last characters of a verifier's output a row keeps."""
-DELETED_MAX = 10_000
-DELETED_BYTES_MAX = 1 << 20
-"""All names are arguments of one command; see execve(2)."""
 _VERIFY = 'rm -rf -- "$@"; chmod +x /tests/test.sh; exec /tests/test.sh'
 """Deletes what the workspace deleted, and runs the tests. Source: Harbor 0.25, verifier.py."""
 _TESTS = ("/bin/sh", "-c", _VERIFY, "verify")
@@ -215,12 +212,9 @@ def tests_of(plan: WorkspacePlan) -> bytes | None:
 def _deleted(box: WorkspaceBox, plan: WorkspacePlan) -> tuple[str, ...]:
     tops = plan.artifacts or (plan.image.working_dir,)
     paths = [path for path in box.deleted() if any(is_below(path, top) for top in tops)]
-    if len(paths) > DELETED_MAX:
-        raise BadArtifacts(f"the workspace deleted {len(paths)} paths, of at most {DELETED_MAX}")
     if not plan.artifacts:
         paths = [path for path in paths if not is_loaded(path.removeprefix(tops[0]))]
-    if sum(len(path.encode("utf-8", "replace")) + 1 for path in paths) > DELETED_BYTES_MAX:
-        raise BadArtifacts(f"the names of deleted paths have more than {DELETED_BYTES_MAX} bytes")
+    check_deleted(paths)
     return tuple(paths)
 
 
