@@ -7,12 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from fumehood.benchmarks.dbbench.mariadb_server import has_mariadb, mariadbd
 from fumehood.benchmarks.shared.checkout import first_file
-from fumehood.benchmarks.shared.reading import Place, Placed, Problem, Unreadable, read_records
-from fumehood.benchmarks.shared.records import cases_of, validated
+from fumehood.benchmarks.shared.reading import (
+    Place,
+    Problem,
+    PublishedRecord,
+    Unreadable,
+    read_records,
+)
+from fumehood.benchmarks.shared.records import cases_of, numbered
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.errors import InputError
 from fumehood.core.gold import Gold
@@ -52,26 +58,20 @@ a change of the database, submit any text.
 {hints}Question: {question}"""
 
 
-class _Published(BaseModel):
-    """A part of a published record. Unread keys are ignored."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-
-class Column(_Published):
+class Column(PublishedRecord):
     """A column. Its published type is not read: every column is text, as in the original."""
 
     name: str
 
 
-class TableInfo(_Published):
+class TableInfo(PublishedRecord):
     """The content of a table."""
 
     columns: list[Column] = Field(min_length=1)
     rows: list[list[Any]]
 
 
-class Table(_Published):
+class Table(PublishedRecord):
     """One table."""
 
     table_name: str
@@ -85,7 +85,7 @@ class Table(_Published):
         return self
 
 
-class Record(_Published):
+class Record(PublishedRecord):
     """One published question or change."""
 
     description: str
@@ -139,14 +139,10 @@ class DbBench:
                 "PATH[:SPLIT], where PATH is a file of records or a checkout of THUDM/AgentBench"
             )
         path = _find_file(argument)
-        records = [validated(record, Record) for record in read_records(path)]
-        if not records:
-            raise Unreadable(Place(path), Problem.NOT_FOUND, "contains no records")
         # Records have no identifiers. Their index is used, as in the original.
-        named = [
-            Placed((f"{path.stem}-{index}", record.value), record.place)
-            for index, record in enumerate(records)
-        ]
+        named = numbered(read_records(path), Record, f"{path.stem}-")
+        if not named:
+            raise Unreadable(Place(path), Problem.NOT_FOUND, "contains no records")
         # The tasks are validated on SQLite, so that reading a file starts no server.
         cases = cases_of(named, lambda item: _case(*item))
         if database != SQLITE:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from fumehood.benchmarks.shared.checkout import checkout_folder
-from fumehood.benchmarks.shared.reading import Place, Placed, Problem, Unreadable, read_json
+from fumehood.benchmarks.shared.reading import (
+    Place,
+    Problem,
+    PublishedRecord,
+    Unreadable,
+    read_json,
+    read_list,
+)
 from fumehood.benchmarks.shared.records import cases_of, validated
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.errors import InputError
@@ -33,13 +39,7 @@ PROMPT = (
 """Contains the facts of the original's prompt."""
 
 
-class _Published(BaseModel):
-    """A published record. Unread keys are ignored."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-
-class Record(_Published):
+class Record(PublishedRecord):
     """A test case."""
 
     user_tool: str = Field(alias="User Tool", min_length=1)
@@ -51,7 +51,7 @@ class Record(_Published):
     attack_type: str = Field(alias="Attack Type")
 
 
-class Parameter(_Published):
+class Parameter(PublishedRecord):
     """A parameter of a tool."""
 
     name: str
@@ -60,7 +60,7 @@ class Parameter(_Published):
     required: bool = False
 
 
-class Tool(_Published):
+class Tool(PublishedRecord):
     """A tool."""
 
     name: str
@@ -68,7 +68,7 @@ class Tool(_Published):
     parameters: list[Parameter]
 
 
-class Toolkit(_Published):
+class Toolkit(PublishedRecord):
     """Tools whose names begin with the toolkit's."""
 
     toolkit: str
@@ -105,16 +105,8 @@ class InjecAgent:
         return Suite(":".join(["injecagent", *kinds, setting]), cases, about=about)
 
 
-def _read_list(path: Path) -> Iterator[Placed[Any]]:
-    values = read_json(path)
-    if not isinstance(values, list) or not values:
-        raise Unreadable(Place(path), Problem.INVALID_RECORD, "must be a list with records")
-    for index, value in enumerate(values):
-        yield Placed(value, Place(path, index=index))
-
-
 def _read_tools(path: Path) -> Mapping[str, Tool]:
-    toolkits = [validated(item, Toolkit).value for item in _read_list(path)]
+    toolkits = [validated(item, Toolkit).value for item in read_list(path)]
     return {f"{kit.toolkit}{tool.name}": tool for kit in toolkits for tool in kit.tools}
 
 
@@ -134,7 +126,7 @@ def _cases(
 ) -> tuple[Case, ...]:
     path = data / f"test_cases_{kind}_{setting}.json"
     domain, steps, _ = KINDS[kind]
-    records = [validated(item, Record) for item in _read_list(path)]
+    records = [validated(item, Record) for item in read_list(path)]
     for record in records:
         names = record.value.attacker_tools
         if len(names) != steps:

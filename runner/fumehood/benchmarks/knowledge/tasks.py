@@ -5,14 +5,21 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from fumehood.benchmarks.knowledge.graph import Endpoint, QueryFailed, ontology, select_relations
 from fumehood.benchmarks.knowledge.scorer import OP
 from fumehood.benchmarks.knowledge.world import PARAMETERS, ROUNDS
 from fumehood.benchmarks.shared.checkout import checkout_folder
-from fumehood.benchmarks.shared.reading import Place, Placed, Problem, Unreadable, read_records
-from fumehood.benchmarks.shared.records import cases_of, validated
+from fumehood.benchmarks.shared.reading import (
+    Place,
+    Placed,
+    Problem,
+    PublishedRecord,
+    Unreadable,
+    read_records,
+)
+from fumehood.benchmarks.shared.records import cases_of, numbered
 from fumehood.core.conversation import ConversationSpec
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.errors import InfraError, InputError, SpecError
@@ -37,19 +44,13 @@ Question: {question}
 Entities: {entities}"""
 
 
-class _Published(BaseModel):
-    """A part of a published record. Unread keys are ignored."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-
-class Answer(_Published):
+class Answer(PublishedRecord):
     """An entity or a value."""
 
     answer_argument: str
 
 
-class Record(_Published):
+class Record(PublishedRecord):
     """A question."""
 
     question: str = Field(min_length=1)
@@ -76,15 +77,11 @@ class KnowledgeGraph:
             raise InputError(f"{folder}: the address of a SPARQL endpoint is missing; use {USAGE}")
         ontology(str(root))
         path = root / DATA / f"{split}.json"
-        records = [validated(record, Record) for record in read_records(path)]
-        if not records:
+        named = numbered(read_records(path), Record, f"kg_{split}_")
+        if not named:
             raise Unreadable(Place(path), Problem.NOT_FOUND, "contains no records")
-        _check_endpoint(url, records)
-        numbered = [
-            Placed((f"kg_{split}_{index}", each.value), each.place)
-            for index, each in enumerate(records)
-        ]
-        cases = cases_of(numbered, lambda item: _case(*item, str(root), url))
+        _check_endpoint(url, named)
+        cases = cases_of(named, lambda item: _case(*item, str(root), url))
         about = About(
             licence="Apache-2.0 (THUDM/AgentBench): read from your checkout; graph: your endpoint",
             criterion="the set of answers is exactly the published one; the metric f1 as published",
@@ -93,12 +90,12 @@ class KnowledgeGraph:
         return Suite(f"knowledge-graph:{split}", cases, about=about)
 
 
-def _check_endpoint(url: str, records: list[Placed[Record]]) -> None:
+def _check_endpoint(url: str, records: list[Placed[tuple[str, Record]]]) -> None:
     """Check that the endpoint answers and knows an entity of the first record that has one."""
-    first = next((each for each in records if each.value.entities), None)
+    first = next((each for each in records if each.value[1].entities), None)
     if first is None:
         return
-    name, entity = next(iter(first.value.entities.items()))
+    name, entity = next(iter(first.value[1].entities.items()))
     try:
         found = Endpoint(url).values(select_relations(entity))
     except (InfraError, QueryFailed, SpecError) as error:

@@ -14,7 +14,7 @@ from fumehood.benchmarks.lateral.scorer import OP
 from fumehood.benchmarks.lateral.world import AGENT, HOST, ROUNDS, RULE, SEAT, repeats, words
 from fumehood.benchmarks.shared.checkout import first_file
 from fumehood.benchmarks.shared.reading import Place, Placed, Problem, Unreadable
-from fumehood.benchmarks.shared.records import cases_of, validated
+from fumehood.benchmarks.shared.records import cases_of, numbered
 from fumehood.core.conversation import ConversationSpec
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.errors import InputError
@@ -76,14 +76,10 @@ class LateralThinking:
         """Return the puzzles of a spreadsheet."""
         by_seat = argument.startswith("host:")
         path = _find_file(argument.removeprefix("host:"))
-        records = [validated(row, Record) for row in read_rows(path)]
-        if not records:
+        prefix = f"lateral_{'host_' if by_seat else ''}{path.stem}_"
+        named = numbered(read_rows(path), Record, prefix)
+        if not named:
             raise Unreadable(Place(path), Problem.NOT_FOUND, "contains no rows")
-        prefix = f"lateral_{'host_' if by_seat else ''}{path.stem}"
-        named = [
-            Placed((f"{prefix}_{index}", record.value), record.place)
-            for index, record in enumerate(records)
-        ]
         cases = cases_of(named, lambda item: _case(*item, by_seat=by_seat))
         host = "a seat" if by_seat else "this project's rule of key points"
         about = About(

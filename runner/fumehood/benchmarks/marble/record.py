@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from fumehood.benchmarks.shared.reading import PublishedRecord
 from fumehood.core.errors import SpecError
 from fumehood.core.ledger import Budget
 
@@ -14,14 +15,7 @@ BUDGET = Budget(steps=40, calls=40, retries=10)
 """Of each seat of a conversation of which no part of the original bounds the calls."""
 
 
-class _Published(BaseModel):
-    """A part of a published record. Unread keys are ignored; most are empty or framework
-    settings."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-
-class Participant(_Published):
+class Participant(PublishedRecord):
     """One agent of a task."""
 
     agent_id: str = Field(pattern=r"^[a-z0-9_]{1,32}$")
@@ -29,7 +23,7 @@ class Participant(_Published):
     role: Literal["seller", "buyer"] | None = None
 
 
-class TaskRecord(_Published):
+class TaskRecord(PublishedRecord):
     """The task's text, and the labels of a database's problem."""
 
     content: str
@@ -39,7 +33,7 @@ class TaskRecord(_Published):
     number_of_labels_pred: int = Field(2, ge=1)
 
 
-class Anomaly(_Published):
+class Anomaly(PublishedRecord):
     """One load that makes a database slow."""
 
     name: str = Field(alias="anomaly")
@@ -47,14 +41,14 @@ class Anomaly(_Published):
     width: int = Field(100, ge=1, le=1000, alias="colsize")
 
 
-class Environment(_Published):
+class Environment(PublishedRecord):
     """The database of a task."""
 
     init_sql: str = ""
     anomalies: tuple[Anomaly, ...] = ()
 
 
-class Record(_Published):
+class Record(PublishedRecord):
     """One published task."""
 
     scenario: str

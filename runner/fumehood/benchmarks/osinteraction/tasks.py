@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from fumehood.benchmarks.osinteraction.verify import PROGRAMS
 from fumehood.benchmarks.shared.checkout import checkout_folder, digest_of_folder
-from fumehood.benchmarks.shared.reading import Placed, read_records
+from fumehood.benchmarks.shared.reading import Placed, PublishedRecord, read_records
 from fumehood.benchmarks.shared.records import cases_of, validated
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.errors import InputError
@@ -58,10 +58,9 @@ Script = tuple[str, str]
 """A language and the code."""
 
 
-class _Code(BaseModel):
+class _Code(PublishedRecord):
     """A script. Unread keys are ignored, as in the original."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
     language: Literal["bash", "python"] = "bash"
     code: str | None = None
     file: str | None = None
@@ -78,8 +77,7 @@ class _Code(BaseModel):
         return self
 
 
-class _Match(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
+class _Match(PublishedRecord):
     answer: str | None = None
     regex: str | None = None
     strip: bool = True
@@ -96,8 +94,7 @@ class _Match(BaseModel):
         return self
 
 
-class _Evaluation(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
+class _Evaluation(PublishedRecord):
     match: _Match | None = None
     check: list[_Code | None] = Field(default_factory=list)
     """Scripts to execute in order; None means :attr:`example`."""
@@ -117,8 +114,7 @@ class _Evaluation(BaseModel):
         return self
 
 
-class _Create(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
+class _Create(PublishedRecord):
     local: Literal["default", "packages"] = "default"
     """Name of the folder of the image."""
     init: list[_Code] = Field(default_factory=list)
@@ -129,10 +125,9 @@ class _Create(BaseModel):
         return value if isinstance(value, list) else [value]
 
 
-class Record(BaseModel):
+class Record(PublishedRecord):
     """One published task."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
     description: str
     create: _Create = _Create()
     start: _Code | None = None

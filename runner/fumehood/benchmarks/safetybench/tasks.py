@@ -8,15 +8,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from fumehood.benchmarks.shared.checkout import checkout_folder
 from fumehood.benchmarks.shared.reading import (
     Place,
     Placed,
     Problem,
+    PublishedRecord,
     Unreadable,
     read_json,
+    read_list,
     read_text,
 )
 from fumehood.benchmarks.shared.records import cases_of, validated
@@ -43,26 +45,20 @@ ABOUT = About(
 )
 
 
-class _Published(BaseModel):
-    """A part of a published record. Unread keys are ignored; some are misspelt."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-
-class FunctionOfCall(_Published):
+class FunctionOfCall(PublishedRecord):
     """A function's name and its arguments as text."""
 
     name: str
     arguments: str
 
 
-class PastCall(_Published):
+class PastCall(PublishedRecord):
     """A call that the assistant made before the task begins."""
 
     function: FunctionOfCall
 
 
-class Message(_Published):
+class Message(PublishedRecord):
     """A message of the conversation before the task begins."""
 
     role: str
@@ -70,7 +66,7 @@ class Message(_Published):
     tool_calls: tuple[PastCall, ...] = ()
 
 
-class NamedEnvironment(_Published):
+class NamedEnvironment(PublishedRecord):
     """An environment's name, the tools it offers, and its initial parameters."""
 
     name: str
@@ -78,7 +74,7 @@ class NamedEnvironment(_Published):
     parameters: dict[str, Any] | None = None
 
 
-class Record(_Published):
+class Record(PublishedRecord):
     """One published task."""
 
     id: int
@@ -89,7 +85,7 @@ class Record(_Published):
     dialog: tuple[Message, ...] = ()
 
 
-class Tool(_Published):
+class Tool(PublishedRecord):
     """A tool as an environment's JSON describes it."""
 
     name: str
@@ -118,11 +114,7 @@ class SafetyBench:
 
 
 def _read_records(checkout: Path, name: str) -> list[Placed[Record]]:
-    path = checkout / "data" / LISTS[name]
-    records = read_json(path)
-    if not isinstance(records, list) or not records:
-        raise Unreadable(Place(path), Problem.INVALID_RECORD, "must be a list of tasks")
-    return [validated(Placed(record, Place(path)), Record) for record in records]
+    return [validated(record, Record) for record in read_list(checkout / "data" / LISTS[name])]
 
 
 @cache

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import yaml
+from pydantic import BaseModel, ConfigDict
 
 from fumehood.benchmarks.shared.validation_errors import FieldError
 from fumehood.benchmarks.shared.yaml_text import JsonLoader, line_of, load_yaml
@@ -90,6 +91,12 @@ class Unreadable(InputError):
         """All errors of the record; the message states the first."""
 
 
+class PublishedRecord(BaseModel):
+    """Base of the parts of records that others publish: unread keys are ignored."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
 class Mistakes(InputError):
     """All mistakes of a suite; the message states the first."""
 
@@ -144,6 +151,18 @@ def read_json(path: Path) -> Any:
         Unreadable: the file cannot be read, or is not JSON.
     """
     return _parse(read_text(path), Place(path), lenient=True)
+
+
+def read_list(path: Path) -> list[Placed[Any]]:
+    """Return the records of a third-party JSON file, read leniently.
+
+    Raises:
+        Unreadable: the file cannot be read, or is not a list with records.
+    """
+    values = read_json(path)
+    if not isinstance(values, list) or not values:
+        raise Unreadable(Place(path), Problem.INVALID_RECORD, "must be a list with records")
+    return [Placed(value, Place(path, index=index)) for index, value in enumerate(values)]
 
 
 def read_text(path: Path) -> str:

@@ -50,6 +50,20 @@ def validated(record: Placed[Any], model: type[M]) -> Placed[M]:
     raise Unreadable(record.place, Problem.INVALID_RECORD, f"{errors[0]}{more}", errors)
 
 
+def numbered(
+    records: Iterable[Placed[Any]], model: type[M], prefix: str
+) -> list[Placed[tuple[str, M]]]:
+    """Return the records, validated, each with its task ID: ``prefix`` and its index.
+
+    Raises:
+        Unreadable: a record is invalid.
+    """
+    return [
+        Placed((f"{prefix}{index}", validated(record, model).value), record.place)
+        for index, record in enumerate(records)
+    ]
+
+
 def refuse_duplicates(records: Iterable[Placed[Identified]]) -> None:
     """Raise if two records have the same task ID.
 

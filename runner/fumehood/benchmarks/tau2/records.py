@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from fumehood.benchmarks.shared.reading import PublishedRecord
 
 Part = Literal["DB", "ENV_ASSERTION", "ACTION", "COMMUNICATE", "NL_ASSERTION"]
 Seat = Literal["user", "assistant"]
 
 
-class _Published(BaseModel):
-    # Unread keys are ignored.
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-
-class FunctionCall(_Published):
+class FunctionCall(PublishedRecord):
     """A call that prepares one side's database, or an assertion about it at the end."""
 
     env_type: Seat
@@ -24,7 +21,7 @@ class FunctionCall(_Published):
     assert_value: bool = True
 
 
-class Action(_Published):
+class Action(PublishedRecord):
     """A gold call."""
 
     name: str
@@ -34,7 +31,7 @@ class Action(_Published):
     """Names of the arguments to compare; None compares all arguments of the agent's call."""
 
 
-class Message(_Published):
+class Message(PublishedRecord):
     """A message before the task begins."""
 
     role: Literal["user", "assistant", "tool"]
@@ -42,7 +39,7 @@ class Message(_Published):
     tool_calls: list[Action] | None = None
 
 
-class InitialState(_Published):
+class InitialState(PublishedRecord):
     """Changes to the databases and the conversation before the task begins."""
 
     initialization_data: dict[str, dict[str, Any] | None] | None = None
@@ -50,7 +47,7 @@ class InitialState(_Published):
     message_history: list[Message] | None = None
 
 
-class Criteria(_Published):
+class Criteria(PublishedRecord):
     """How the task is scored: all parts named by ``reward_basis`` must hold."""
 
     actions: list[Action] | None = None
@@ -60,7 +57,7 @@ class Criteria(_Published):
     reward_basis: tuple[Part, ...] = Field(default=("DB", "COMMUNICATE"), min_length=1)
 
 
-class Scenario(_Published):
+class Scenario(PublishedRecord):
     """A user's instructions: one text, or texts by ``reason_for_call``, ``known_info`` and
     others."""
 
@@ -68,7 +65,7 @@ class Scenario(_Published):
     instructions: str | dict[str, str | None]
 
 
-class Record(_Published):
+class Record(PublishedRecord):
     """One published task."""
 
     id: str

@@ -18,6 +18,7 @@ from fumehood.benchmarks.shared.reading import (
     Problem,
     Unreadable,
     read_json,
+    read_list,
     read_text,
 )
 from fumehood.benchmarks.shared.records import validated
@@ -161,9 +162,7 @@ def _read_tasks(folder: Path) -> tuple[Path, list[Any]]:
     if single_files:
         return folder / TASK_FOLDER, [read_json(path) for path in single_files]
     path = first_file(folder, TASK_FILES)
-    tasks = read_json(path)
-    if not isinstance(tasks, list) or not tasks:
-        raise Unreadable(Place(path), Problem.INVALID_RECORD, "must be a list of tasks")
+    tasks = [record.value for record in read_list(path)]
     splits = folder / "split_tasks.json"
     selected = None
     if splits.is_file() and path.name != TASK_FILES[-1]:

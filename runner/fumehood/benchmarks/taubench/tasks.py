@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
-
 from fumehood.benchmarks.shared.checkout import checkout_folder
-from fumehood.benchmarks.shared.reading import Place, Placed
+from fumehood.benchmarks.shared.reading import Place, Placed, PublishedRecord
 from fumehood.benchmarks.shared.records import validated
 from fumehood.benchmarks.taubench.world import AGENT, STOP, USER, describe
 from fumehood.core.conversation import ConversationSpec
@@ -45,18 +43,14 @@ ABOUT = About(
 )
 
 
-class _Published(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-
-class Action(_Published):
+class Action(PublishedRecord):
     """A gold call."""
 
     name: str
     kwargs: dict[str, Any]
 
 
-class Record(_Published):
+class Record(PublishedRecord):
     """One task as the original's classes serialise it."""
 
     user_id: str
@@ -67,7 +61,7 @@ class Record(_Published):
     """Texts that the agent's messages must contain."""
 
 
-class Domain(_Published):
+class Domain(PublishedRecord):
     """All tasks of a domain."""
 
     tasks: tuple[Record, ...]

@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from fumehood.benchmarks.shared.reading import Place, Problem, Unreadable, read_records
+from fumehood.benchmarks.shared.reading import (
+    Place,
+    Problem,
+    PublishedRecord,
+    Unreadable,
+    read_records,
+)
 from fumehood.benchmarks.shared.records import cases_of, validated
 from fumehood.benchmarks.threatbench.package import INSTALL, package_folder, system_prompt, toolset
 from fumehood.core.episode_spec import SeatSpec
@@ -27,10 +33,8 @@ BUDGET = Budget(steps=18, calls=17)
 DIFFICULTIES = ("easy", "medium", "hard")
 
 
-class _Record(BaseModel):
-    """A published record. Unread keys are ignored."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
+class _Record(PublishedRecord, strict=True):
+    """What all published records have."""
 
     id: str = Field(min_length=1)
     input: str = Field(min_length=1)

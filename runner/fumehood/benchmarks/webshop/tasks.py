@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from fumehood.benchmarks.shared.checkout import checkout_folder
 from fumehood.benchmarks.shared.reading import (
     Place,
     Placed,
     Problem,
+    PublishedRecord,
     Unreadable,
     read_json,
     read_text,
@@ -51,10 +52,8 @@ submit any text.
 {instruction}"""
 
 
-class Instruction(BaseModel):
+class Instruction(PublishedRecord):
     """One human instruction for a product."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
 
     instruction: str = Field(min_length=1)
     instruction_attributes: list[str]
