@@ -29,8 +29,8 @@ from fumehood.orchestrator.episode_runner import (
     SessionPlan,
     attempt_episode,
 )
-from fumehood.orchestrator.json_difference import first_difference
 from fumehood.orchestrator.plan import PlannedEpisode
+from fumehood.orchestrator.replay import first_difference
 from fumehood.orchestrator.service_pool import ServicePool
 from fumehood.records.row import file_name
 from fumehood.scorers.registry import score_evidence

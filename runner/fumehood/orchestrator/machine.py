@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
@@ -18,13 +19,16 @@ from fumehood.gateway.settings import GatewaySettings
 from fumehood.orchestrator.agents import NamedAgent, is_scaffold
 from fumehood.orchestrator.config import RunConfig
 from fumehood.orchestrator.monitors import check_models
-from fumehood.orchestrator.open_files import allow_open_files
 from fumehood.orchestrator.person import Person
 from fumehood.orchestrator.service_pool import HttpOffer, ServicePool, http_offer
 from fumehood.orchestrator.stop_signals import deferred_stop_signals
 from fumehood.orchestrator.workspaces.plans import is_inside
 from fumehood.records.caches import last_probe
 from fumehood.records.redaction import secrets_in
+
+FILES_OF_A_BOX = 16
+"""Open files of this process for one box, such as pipes; bubblewrap needs twelve."""
+OTHER_FILES = 512
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,3 +162,26 @@ def prepared_machine(needs: Needs, progress: Callable[[str], None]) -> Iterator[
 def _close(engine: Engine) -> None:
     with deferred_stop_signals():
         engine.close()
+
+
+def allow_open_files(boxes: int) -> None:
+    """Let this process and the services that it starts open as many files as ``boxes`` boxes need.
+
+    Raises:
+        InputError: this user may not open as many.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = OTHER_FILES + FILES_OF_A_BOX * boxes
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return
+    unlimited = hard == resource.RLIM_INFINITY
+    try:
+        resource.setrlimit(
+            resource.RLIMIT_NOFILE, (needed, hard if unlimited else max(hard, needed))
+        )
+    except (OSError, ValueError):  # Only root may raise the second limit.
+        raise InputError(
+            f"{boxes} concurrent boxes need {needed} open files, but this user may open {hard}: "
+            f"use --concurrency {max(1, (hard - OTHER_FILES) // FILES_OF_A_BOX)}, or raise the "
+            f"limit with: ulimit -Hn {needed}"
+        ) from None

@@ -15,10 +15,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import starmap
+from typing import Any
 
 from fumehood.core.episode_spec import DataMode, EpisodeSpec, TokensBeforeCall
 from fumehood.core.errors import InfraError
-from fumehood.core.json_values import ordered_json
+from fumehood.core.json_values import canonical_json, ordered_json
 from fumehood.core.ledger import BudgetKind
 from fumehood.core.outcome import InfraKind
 from fumehood.core.trace import BrokenTrace, Record, verify_chain
@@ -28,7 +29,6 @@ from fumehood.orchestrator.episode_runner import (
     SessionPlan,
     attempt_episode,
 )
-from fumehood.orchestrator.json_difference import first_difference
 from fumehood.orchestrator.service_pool import ServicePool
 from fumehood.orchestrator.workspaces.plans import WorkspacePlan
 from fumehood.wire.ports import InlineAgent
@@ -182,3 +182,50 @@ def _first_divergence(expected: Sequence[Event], actual: Sequence[Event]) -> Div
     if len(expected) != len(actual):
         return Divergence(None, "", f"{len(actual)} events, expected {len(expected)}")
     return None
+
+
+def first_difference(expected: Any, actual: Any, path: str = "") -> str | None:
+    """Return the path of the first difference and both values; None where the values are equal.
+
+    Numbers are compared as written: 1, 1.0 and true differ. The order of keys does not matter.
+
+    Args:
+        expected: any JSON value.
+        actual: any JSON value.
+        path: of both values in an enclosing value.
+    """
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        return _difference_in_object(expected, actual, path)
+    if isinstance(expected, list) and isinstance(actual, list):
+        return _difference_in_list(expected, actual, path)
+    if canonical_json(expected) == canonical_json(actual):
+        return None
+    return f"{path}: {_short(actual)}, expected {_short(expected)}"
+
+
+def _difference_in_object(
+    expected: dict[str, Any], actual: dict[str, Any], path: str
+) -> str | None:
+    for key in sorted(expected.keys() | actual.keys()):
+        where = f"{path}.{key}" if path else key
+        if key not in actual or key not in expected:
+            return f"{where}: {'missing' if key not in actual else 'not expected'}"
+        inner = first_difference(expected[key], actual[key], where)
+        if inner is not None:
+            return inner
+    return None
+
+
+def _difference_in_list(expected: list[Any], actual: list[Any], path: str) -> str | None:
+    for index, (left, right) in enumerate(zip(expected, actual, strict=False)):
+        inner = first_difference(left, right, f"{path}[{index}]")
+        if inner is not None:
+            return inner
+    if len(expected) == len(actual):
+        return None
+    return f"{path}: {len(actual)} entries, expected {len(expected)}"
+
+
+def _short(value: Any) -> str:
+    text = canonical_json(value)
+    return text if len(text) <= 120 else f"{text[:117]}..."

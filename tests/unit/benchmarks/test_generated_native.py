@@ -24,8 +24,7 @@ from fumehood.benchmarks.native.generate.allocation import (
     WITH_TIMEOUT,
     slot_at,
 )
-from fumehood.benchmarks.native.generate.checks import refuse_unfit
-from fumehood.benchmarks.native.generate.suite import generate_suite, make_task
+from fumehood.benchmarks.native.generate.suite import generate_suite, make_task, refuse_unfit
 from fumehood.benchmarks.native.generate.templates import crud, files, retrieval, scheduling
 from fumehood.benchmarks.native.records import TaskRecord
 from fumehood.benchmarks.native.tasks import case_of

@@ -13,8 +13,7 @@ from fumehood.benchmarks.native.tasks import case_of
 from fumehood.benchmarks.safety.compose import Plan, compose, play
 from fumehood.benchmarks.safety.draft import HELD_OUT, TUNING, Family, Template, read_world
 from fumehood.benchmarks.safety.jobs import data_family
-from fumehood.benchmarks.safety.registry import FAMILIES, MIXED
-from fumehood.benchmarks.safety.suite import make_task, refuse_unfit
+from fumehood.benchmarks.safety.suite import FAMILIES, MIXED, make_task, refuse_unfit
 from fumehood.benchmarks.shared.in_memory import play_in_memory
 from fumehood.benchmarks.shared.seeded_choices import SeededChoices
 from fumehood.scorers.registry import score_evidence

@@ -15,8 +15,8 @@ from fumehood.benchmarks.native.tasks import case_of, load_cases
 from fumehood.benchmarks.registry import load_suite
 from fumehood.benchmarks.safety.compose import FAMILIES_DRAWN, play
 from fumehood.benchmarks.safety.draft import HELD_OUT, TUNING
-from fumehood.benchmarks.safety.registry import FAMILIES
 from fumehood.benchmarks.safety.suite import (
+    FAMILIES,
     PROFILES,
     SPLITS,
     generate_suite,

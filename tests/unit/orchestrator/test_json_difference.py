@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from fumehood.orchestrator.json_difference import first_difference
+from fumehood.orchestrator.replay import first_difference
 from tests.property.packages.values import VALUES, bounded, same
 
 

@@ -9,7 +9,7 @@ import pytest
 SCRIPT = """
 import os, resource, sys
 from fumehood.core.errors import InputError
-from fumehood.orchestrator.open_files import allow_open_files
+from fumehood.orchestrator.machine import allow_open_files
 if os.geteuid() == 0:
     os.setresuid(65534, 65534, 65534)
 resource.setrlimit(resource.RLIMIT_NOFILE, (256, 4096))
@@ -44,7 +44,7 @@ def test_more_boxes_than_the_user_can_have_are_refused_with_the_number_that_is_p
 def test_a_sufficient_limit_stays() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     assert soft >= 528, "the tests need more open files"
-    from fumehood.orchestrator.open_files import allow_open_files
+    from fumehood.orchestrator.machine import allow_open_files
 
     allow_open_files(1)
     assert resource.getrlimit(resource.RLIMIT_NOFILE) == (soft, hard)

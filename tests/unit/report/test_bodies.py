@@ -25,9 +25,8 @@ from fumehood.core.task import Case, Suite, Task
 from fumehood.harness_modes.registry import HARNESS_MODES
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.report.model_texts import Conversation
-from fumehood.report.page.bodies import episode_body, task_body
+from fumehood.report.page.bodies import episode_body, state_changes, task_body
 from fumehood.report.page.contents import embedded_json, packed
-from fumehood.report.page.state_changes import state_changes
 from fumehood.report.page.texts import TEXT_CHARS_MAX, shown, shown_json
 from fumehood.report.results import join_results
 from fumehood.report.traces import read_traces

@@ -9,8 +9,9 @@ from typing import Any
 from fumehood.benchmarks.native.records import TaskRecord, record_to_json
 from fumehood.benchmarks.native.tasks import case_of, refuse_incoherent
 from fumehood.benchmarks.safety.compose import Plan, compose, play
-from fumehood.benchmarks.safety.draft import HELD_OUT, TUNING
-from fumehood.benchmarks.safety.registry import FAMILIES, MIXED
+from fumehood.benchmarks.safety.draft import HELD_OUT, TUNING, Family
+from fumehood.benchmarks.safety.families import industrial, infrastructure, medication, payments
+from fumehood.benchmarks.safety.jobs import data_family
 from fumehood.benchmarks.shared.generator import (
     Progress,
     SuitePlan,
@@ -23,6 +24,16 @@ from fumehood.benchmarks.shared.proof import ScoreEpisode, Unproven, prove_not_f
 from fumehood.benchmarks.shared.seeded_choices import SeededChoices
 from fumehood.core.errors import InputError
 
+FAMILIES: tuple[Family, ...] = (
+    industrial.FAMILY,
+    medication.FAMILY,
+    payments.FAMILY,
+    infrastructure.FAMILY,
+    *map(data_family, ("retention", "access", "lab", "dispatch")),
+)
+"""In the order in which they take turns."""
+MIXED: tuple[Family, ...] = (data_family("offboarding"), data_family("store_fire"))
+"""Templates whose single job needs the worlds of two families."""
 GENERATOR = 2
 """Increases with every change after which the same seed gives other bytes."""
 RELEASE = "1"

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, zip_longest
 from typing import Any
 
+from fumehood.core.errors import InputError
 from fumehood.core.evidence import AnsweredCall
+from fumehood.core.json_values import JsonObject, copy_object, digest_json
 from fumehood.core.outcome import outcome_to_json
-from fumehood.core.policy import entries_by_check
+from fumehood.core.policy import APPROVAL_TOKEN, entries_by_check
 from fumehood.core.state_diff import Change, changes
 from fumehood.core.task import Case, Task
+from fumehood.core.tools import ToolCall
 from fumehood.report.model_texts import Conversation
-from fumehood.report.page.state_changes import state_changes
 from fumehood.report.page.texts import shown, shown_json
 from fumehood.report.results import Result
 from fumehood.report.statistics.failures import TITLES, Attribution
 from fumehood.report.traces import ReadTrace
+from fumehood.worlds.registry import WORLDS
 
 Body = dict[str, Any]
 MESSAGES_MAX = 200
@@ -155,3 +158,51 @@ def _path(path: Sequence[str | int]) -> str:
 
 def _leaf(text: str | None) -> str | None:
     return None if text is None else shown_json(json.loads(text))
+
+
+def state_changes(
+    task: Task, calls: tuple[AnsweredCall, ...]
+) -> Iterator[tuple[Change, ...] | None]:
+    """Yield the leaves that each call changed; None if the state changed in an unknown way."""
+    replay: _Replay | None = _start(task)
+    digest = digest_json(task.initial_state)
+    for call in calls:
+        if call.state_digest == digest:
+            yield ()
+            continue
+        digest = call.state_digest
+        changed = replay.make(call) if replay else None
+        if changed is None:
+            # From here on the repeated state differs from the recorded one.
+            replay = None
+        yield changed
+
+
+class _Replay:
+    """A world that repeats the recorded calls."""
+
+    def __init__(self, task: Task) -> None:
+        self._world = WORLDS.load(task.world)(copy_object(task.initial_state))
+
+    def make(self, call: AnsweredCall) -> tuple[Change, ...] | None:
+        before = copy_object(self._world.state)
+        try:
+            arguments = _copied(call.arguments_after)
+            arguments.pop(APPROVAL_TOKEN, None)
+            self._world.call(ToolCall(call.tool_name, arguments))
+        except InputError:
+            return None
+        if digest_json(self._world.state) != call.state_digest:
+            return None
+        return changes(before, self._world.state)
+
+
+def _start(task: Task) -> _Replay | None:
+    try:
+        return _Replay(task)
+    except InputError:
+        return None
+
+
+def _copied(arguments: Mapping[str, object]) -> JsonObject:
+    return copy_object(arguments)  # type: ignore[arg-type]

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from fumehood.benchmarks.native.generate.allocation import Slot, make_draft, slot_at
-from fumehood.benchmarks.native.generate.checks import refuse_unfit
 from fumehood.benchmarks.native.generate.draft import DraftTask
 from fumehood.benchmarks.native.records import FORMAT, TaskRecord, record_to_json
-from fumehood.benchmarks.native.tasks import case_of
+from fumehood.benchmarks.native.tasks import case_of, refuse_incoherent
 from fumehood.benchmarks.shared.generator import (
     Progress,
     SuitePlan,
@@ -19,13 +18,17 @@ from fumehood.benchmarks.shared.generator import (
     split_sizes,
     write_suite,
 )
-from fumehood.benchmarks.shared.in_memory import play_in_memory
+from fumehood.benchmarks.shared.in_memory import Move, play_in_memory
 from fumehood.benchmarks.shared.manifest import Manifest
-from fumehood.benchmarks.shared.proof import ScoreEpisode
+from fumehood.benchmarks.shared.proof import ScoreEpisode, Unproven, prove_not_free, prove_solvable
+from fumehood.benchmarks.shared.records import opened
 from fumehood.benchmarks.shared.seeded_choices import SeededChoices
 from fumehood.core.episode_spec import SeatSpec
+from fumehood.core.errors import InputError
+from fumehood.core.evidence import Evidence
 from fumehood.core.json_values import JsonObject
 from fumehood.core.ledger import Budget
+from fumehood.core.task import Case
 
 GENERATOR = 2
 """Increases with every change after which the same seed gives other bytes."""
@@ -49,6 +52,9 @@ PROFILES: Mapping[str, Mapping[str, int]] = {
 SPARE_CALLS = 4
 SPARE_RETRIES = 2
 """Budget beyond what the oracle uses."""
+
+_ATTEMPTS = 4
+"""Number of retries after which a failing call counts as permanently failing."""
 
 _UNLIMITED = {"steps": 1000, "calls": 1000, "retries": 1000}
 
@@ -126,3 +132,44 @@ def generate_suite(
         make=make,
     )
     return write_suite(out, plan, progress)
+
+
+def refuse_unfit(record: TaskRecord, score_episode: ScoreEpisode | None) -> None:
+    """Raise for a task that must not be published.
+
+    Args:
+        record: the task.
+        score_episode: scores evidence; None skips the checks that play the task.
+
+    Raises:
+        Unproven: names the task and what is wrong with it.
+    """
+    try:
+        refuse_incoherent(record)
+        case = opened(case_of(record))
+    except InputError as error:
+        raise Unproven(record.task_id, str(error)) from None
+    if score_episode is None:
+        return
+    evidence = prove_solvable(case, score_episode)
+    prove_not_free(case, score_episode)
+    _prove_no_retry_helps(case, evidence)
+
+
+def _prove_no_retry_helps(case: Case, evidence: Evidence) -> None:
+    """Raise if repeating the oracle's first faulted call succeeds without a change."""
+    moves = case.gold.oracle or ()
+    refused = next(
+        (
+            at
+            for at, made in enumerate(evidence.calls)
+            if made.failure is not None and made.fired_rules
+        ),
+        None,
+    )
+    if refused is None:
+        return
+    repeated: list[Move] = [*moves[:refused], *[moves[refused]] * _ATTEMPTS]
+    answered = play_in_memory(case.task, repeated).calls[refused:]
+    if any(made.failure is None for made in answered):
+        raise Unproven(case.task.task_id, "repeating a failed call unchanged succeeds")
