@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from threading import Condition
-from types import TracebackType
 
 FIRST, MOST = 4, 64
 """Starts at once in the beginning, and at most."""
@@ -102,12 +101,7 @@ class StartLimit:
                 self._waiting -= 1
             self._starting += 1
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         with self._turn:
             self._starting -= 1
             self._rate.ended(self._now_s(), is_full=self._waiting > 0)

@@ -16,7 +16,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from types import TracebackType
 
 from fumehood.core.episode_spec import MonitorSpec
 from fumehood.core.errors import InfraError, InputError
@@ -347,12 +346,7 @@ class ServicePool:
     def __enter__(self) -> ServicePool:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     @contextmanager

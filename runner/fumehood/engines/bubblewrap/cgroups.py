@@ -20,7 +20,7 @@ from itertools import count
 from pathlib import Path
 
 from fumehood.core.errors import InfraError
-from fumehood.engines.engine import CPU_SHARES, Limits
+from fumehood.engines.engine import CPU_SHARES, ExitReason, Limits
 
 PREFIX = "fumehood-"
 """A group's name is this prefix and the user of the box. Groups have no common parent, because all
@@ -40,6 +40,8 @@ _BLOCK = Path("/sys/block")
 _CPU_PERIOD_US = 100_000
 _CPU_WEIGHT = CPU_SHARES * 100 // 1024
 """The weight in the unit of version 2, where a group has 100 by default."""
+KILLED = 137
+"""Exit status of a process that SIGKILL ended: 128 + 9."""
 _END_TIMEOUT_S = 10.0
 """Time from SIGKILL until every process of a group is gone."""
 _POLL_S = 0.001
@@ -195,6 +197,15 @@ class BoxGroup:
         counts = dict(line.split() for line in _read(folder / file).splitlines())
         return int(counts.get("oom_kill", 0)) > 0
 
+    def require_removed(self) -> None:
+        """Kill every process of the group and remove it.
+
+        Raises:
+            InfraError: a process does not end.
+        """
+        if not self.remove():
+            raise InfraError("a process of a box does not end, although it was killed")
+
     def remove(self) -> bool:
         """Kill every process of the group and remove it; return whether it is gone."""
         deadline = time.monotonic() + _END_TIMEOUT_S
@@ -318,3 +329,10 @@ def _read(file: Path) -> str:
         return file.read_text("ascii")
     except OSError:
         return ""
+
+
+def exit_reason(code: int, group: BoxGroup | None) -> ExitReason:
+    """Return why a process of a box ended with an exit status; ``group`` is that of the box."""
+    if code == KILLED and group is not None and group.ran_out_of_memory():
+        return ExitReason.OUT_OF_MEMORY
+    return ExitReason.EXITED

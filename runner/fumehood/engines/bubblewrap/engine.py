@@ -22,7 +22,7 @@ from fumehood.core.errors import InfraError, InputError
 from fumehood.core.user_ids import BOX_UIDS
 from fumehood.engines.agent_code import ENVIRONMENT, agent_mounts, sdk_command
 from fumehood.engines.box_files import HeldByBox, give_sockets
-from fumehood.engines.bubblewrap.cgroups import BoxGroup, hierarchies
+from fumehood.engines.bubblewrap.cgroups import KILLED, BoxGroup, exit_reason, hierarchies
 from fumehood.engines.bubblewrap.command import (
     PACKAGES_FOLDER,
     Descriptors,
@@ -52,7 +52,6 @@ from fumehood.engines.engine import (
     Engine,
     EngineOptions,
     Exit,
-    ExitReason,
     Image,
     Isolation,
     IsolationFacts,
@@ -70,8 +69,6 @@ from fumehood.engines.subprocess_box import ChildBox, ChildBoxEngine, Command
 _TOOLS = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
 """Command → the Debian package that contains it."""
 _CHECK_TIMEOUT_MS = 10_000
-_KILLED = 137
-"""Exit status of a process that SIGKILL ended: 128 + 9."""
 
 
 class BubblewrapEngine(ChildBoxEngine, Engine):
@@ -272,7 +269,7 @@ class BubblewrapEngine(ChildBoxEngine, Engine):
                 limits.output_bytes,
                 handle=handle,
                 read_code=lambda code: _forked_code(status, code, group),
-                read_reason=lambda code: _reason(code, group),
+                read_reason=lambda code: exit_reason(code, group),
                 on_close=held.release,
             )
             box.hold_namespaces(status, self._prepared.close_later)
@@ -335,7 +332,7 @@ class BubblewrapEngine(ChildBoxEngine, Engine):
                 limits.output_bytes,
                 pid=pid,
                 read_code=status.read_code,
-                read_reason=lambda code: _reason(code, group),
+                read_reason=lambda code: exit_reason(code, group),
                 on_close=held.release,
             )
             self._let_run(box, pid, group, gate, limits)
@@ -361,7 +358,7 @@ class BubblewrapEngine(ChildBoxEngine, Engine):
             return None
         group = BoxGroup(writable_hierarchies, held.user())
         group.make(limits)
-        held.on_release(lambda: _require_removed(group))
+        held.on_release(group.require_removed)
         return group
 
     def _private(self, view: View, held: HeldByBox, limits: Limits) -> PrivateView | None:
@@ -382,25 +379,14 @@ def _packages(mounts: Iterable[Mount]) -> tuple[Mount, ...]:
     return tuple(mount for mount in mounts if mount.target == PACKAGES_FOLDER)
 
 
-def _reason(code: int, group: BoxGroup | None) -> ExitReason:
-    if code == _KILLED and group is not None and group.ran_out_of_memory():
-        return ExitReason.OUT_OF_MEMORY
-    return ExitReason.EXITED
-
-
 def _forked_code(status: StatusPipe, code: int, group: BoxGroup | None) -> int:
     try:
         return status.read_code(code)
     except InfraError:
         # The kernel chose the first process.
         if group is not None and group.ran_out_of_memory():
-            return _KILLED
+            return KILLED
         raise
-
-
-def _require_removed(group: BoxGroup) -> None:
-    if not group.remove():
-        raise InfraError("a process of a box does not end, although it was killed")
 
 
 def _require_files(pid: int | None, limits: Limits) -> None:

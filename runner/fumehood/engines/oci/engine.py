@@ -24,8 +24,10 @@ from fumehood.core.user_ids import BOX_UIDS
 from fumehood.engines.box_files import HeldByBox, give_sockets, users_with
 from fumehood.engines.bubblewrap.cgroups import (
     HELPERS,
+    KILLED,
     PREFIX,
     BoxGroup,
+    exit_reason,
     hierarchies,
     remove_empty_groups,
 )
@@ -40,7 +42,6 @@ from fumehood.engines.engine import (
     Engine,
     EngineOptions,
     Exit,
-    ExitReason,
     Image,
     Isolation,
     IsolationFacts,
@@ -79,7 +80,6 @@ _UPPER_BYTES = 16 << 20
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _ALWAYS_SET = {"PATH": _PATH, "HOME": "/tmp", "HOSTNAME": "localhost"}
 """Variables that docker sets too, where the image does not."""
-_KILLED = 137
 _START_TIMEOUT_S = 60.0
 _POLL_MS = 3
 _CHECK_TIMEOUT_MS = 20_000
@@ -323,7 +323,7 @@ class OciEngine(ChildBoxEngine, Engine):
             variables |= spec.image.environment
             files = self._files(root, image, spec, spec.workspace, held)
             # Nothing removes files while a process makes others.
-            held.on_release(lambda: _require_removed(group))
+            held.on_release(group.require_removed)
         config = bundle_config(
             root,
             command,
@@ -365,7 +365,7 @@ class OciEngine(ChildBoxEngine, Engine):
             child,
             spec.limits.output_bytes,
             read_code=lambda code: _exit_status(code, group),
-            read_reason=lambda code: _reason(code, group),
+            read_reason=lambda code: exit_reason(code, group),
             on_close=held.release,
         )
         _wait_for_start(box, pid_file, runtime)
@@ -403,7 +403,7 @@ class OciEngine(ChildBoxEngine, Engine):
         group.make(replace(spec.limits, processes=processes))
         if runtime.makes_groups:
             held.on_release(lambda: remove_empty_groups(held.user()))
-        held.on_release(lambda: _require_removed(group))
+        held.on_release(group.require_removed)
         return group
 
     def _root(
@@ -559,16 +559,5 @@ def _exit_status(code: int, group: BoxGroup) -> int:
     if code >= 0:
         return code
     if group.ran_out_of_memory():
-        return _KILLED
+        return KILLED
     raise KilledOutside("the box was killed from outside")
-
-
-def _reason(code: int, group: BoxGroup) -> ExitReason:
-    if code == _KILLED and group.ran_out_of_memory():
-        return ExitReason.OUT_OF_MEMORY
-    return ExitReason.EXITED
-
-
-def _require_removed(group: BoxGroup) -> None:
-    if not group.remove():
-        raise InfraError("a process of a box does not end, although it was killed")

@@ -12,7 +12,6 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import PurePosixPath
 from threading import Event, Thread
-from types import TracebackType
 from typing import TypeVar
 
 from fumehood.core.episode_spec import DataMode, DataSource, EpisodeSpec
@@ -169,12 +168,7 @@ class EpisodeWorkspace:
                 os.chown(path, self._plan.owner_uid, -1)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Remove the boxes and the folder."""
         try:
             self._kill()

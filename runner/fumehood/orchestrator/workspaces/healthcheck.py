@@ -6,7 +6,7 @@ Source: Harbor 0.25, models/task/config.py and environments/base.py.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 
 from fumehood.core.errors import InfraError
@@ -34,19 +34,19 @@ def health_problem(
         InfraError: the engine does not answer, or the run was abandoned.
     """
     command, failures = str(check["command"]), 0
-    start_end_s = monotonic() + _number(check, "start_period_s")
+    start_end_s = monotonic() + number_of(check, "start_period_s")
     while True:
         is_starting = monotonic() < start_end_s
         # For `timeout`, 0 means no limit.
-        timeout_s = max(1, math.ceil(_number(check, "timeout_s")))
+        timeout_s = max(1, math.ceil(number_of(check, "timeout_s")))
         status = status_of(box, command, timeout_s, is_abandoned)
         if status == 0:
             return ""
         failures += not is_starting
-        if failures >= _number(check, "retries"):
+        if failures >= number_of(check, "retries"):
             return f"{command!r} failed {failures} times, the last time with status {status}"
-        pause_s = _number(check, "start_interval_s" if is_starting else "interval_s")
-        if _ends(box, pause_s, is_abandoned):
+        pause_s = number_of(check, "start_interval_s" if is_starting else "interval_s")
+        if has_ended(box, pause_s, is_abandoned):
             return f"the workspace ended before {command!r} succeeded"
 
 
@@ -59,16 +59,33 @@ def status_of(
         InfraError: the engine does not answer, or the run was abandoned.
     """
     limited = ("timeout", "-k", str(_STOP_S), str(timeout_s), "bash", "-c", command)
-    status = box.execute(limited, {})
-    deadline_s = monotonic() + timeout_s + 2 * _STOP_S
+    return status_in_time(box, limited, timeout_s + 2 * _STOP_S, is_abandoned)
+
+
+def status_in_time(
+    box: LiveWorkspaceBox,
+    command: Sequence[str],
+    time_s: float,
+    is_abandoned: Callable[[], bool],
+) -> int | None:
+    """Return the exit status of a command; None if it does not end in this time.
+
+    Raises:
+        InfraError: the engine does not answer, or the run was abandoned.
+    """
+    status, deadline_s = box.execute(command, {}), monotonic() + time_s
     while (code := status()) is None and monotonic() < deadline_s:
-        if _ends(box, _POLL_MS / 1000, is_abandoned):
+        if has_ended(box, _POLL_MS / 1000, is_abandoned):
             break
     return code
 
 
-def _ends(box: LiveWorkspaceBox, time_s: float, is_abandoned: Callable[[], bool]) -> bool:
-    """Wait; return whether the workspace ended. Raises InfraError if the run is abandoned."""
+def has_ended(box: LiveWorkspaceBox, time_s: float, is_abandoned: Callable[[], bool]) -> bool:
+    """Wait; return whether the box ended.
+
+    Raises:
+        InfraError: the run was abandoned.
+    """
     deadline_s = monotonic() + time_s
     while (left_s := deadline_s - monotonic()) > 0:
         if is_abandoned():
@@ -78,6 +95,7 @@ def _ends(box: LiveWorkspaceBox, time_s: float, is_abandoned: Callable[[], bool]
     return False
 
 
-def _number(check: Mapping[str, Json], name: str) -> float:
+def number_of(check: Mapping[str, Json], name: str) -> float:
+    """Return a number of a check; 0 if it is none."""
     value = check[name]
     return float(value) if isinstance(value, int | float) else 0.0

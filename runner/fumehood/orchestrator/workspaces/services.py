@@ -7,12 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 
-from fumehood.core.errors import InfraError
 from fumehood.core.json_values import Json
 from fumehood.engines.engine import BoxSpec, Image, Limits, LiveWorkspaceBox, Workspace
+from fumehood.orchestrator.workspaces.healthcheck import has_ended, number_of, status_in_time
 
-_POLL_MS = 50
-"""Interval between two tests of whether a check has ended."""
 REASON_CHARS_MAX = 1000
 
 
@@ -73,48 +71,18 @@ def unhealthy(service: ServicePlan, box: LiveWorkspaceBox, is_abandoned: Callabl
         return ""
     command = check["command"]
     words = [*map(str, command)] if isinstance(command, list) else []
-    begin_s = monotonic() + _number(check, "start_period_s")
+    begin_s = monotonic() + number_of(check, "start_period_s")
     while True:
         is_starting = monotonic() < begin_s
-        if _succeeds(box, words, _number(check, "timeout_s"), is_abandoned):
+        timeout_s = number_of(check, "timeout_s")
+        if box.wait(0) is None and status_in_time(box, words, timeout_s, is_abandoned) == 0:
             return ""
         failures += not is_starting
-        if failures >= _number(check, "retries"):
+        if failures >= number_of(check, "retries"):
             return f"its check failed {failures} times"
         pause = "start_interval_s" if is_starting else "interval_s"
-        if _has_ended(box, _number(check, pause), is_abandoned):
+        if has_ended(box, number_of(check, pause), is_abandoned):
             return "it ended"
-
-
-def _succeeds(
-    box: LiveWorkspaceBox,
-    command: Sequence[str],
-    timeout_s: float,
-    is_abandoned: Callable[[], bool],
-) -> bool:
-    if box.wait(0) is not None:
-        return False
-    status, deadline_s = box.execute(command, {}), monotonic() + timeout_s
-    while (code := status()) is None and monotonic() < deadline_s:
-        if _has_ended(box, _POLL_MS / 1000, is_abandoned):
-            break
-    return code == 0
-
-
-def _has_ended(box: LiveWorkspaceBox, time_s: float, is_abandoned: Callable[[], bool]) -> bool:
-    """Wait; return whether the box ended. Raises InfraError if the run is abandoned."""
-    deadline_s = monotonic() + time_s
-    while (left_s := deadline_s - monotonic()) > 0:
-        if is_abandoned():
-            raise InfraError("the run was stopped")
-        if box.wait(max(1, round(min(left_s, 1) * 1000))) is not None:
-            return True
-    return False
-
-
-def _number(check: Mapping[str, Json], name: str) -> float:
-    value = check[name]
-    return float(value) if isinstance(value, int | float) else 0.0
 
 
 def with_settings(image: Image, command: Sequence[str], environment: Mapping[str, str]) -> Image:
