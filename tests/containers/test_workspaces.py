@@ -284,6 +284,22 @@ def test_no_forged_reward_counts_and_nothing_is_left(
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_a_program_of_the_agent_cannot_fill_the_disk_from_the_verifier(
+    engine: str, tmp_path: Path
+) -> None:
+    task = tmp_path / NAME
+    shutil.copytree(TASKS / NAME, task)
+    fill = 'head -c 400M /dev/zero > "$1"; head -c 400M /dev/zero > "$1.more"; sleep 60'
+    (task / "solution" / "solve.sh").write_text(f"#!/bin/bash\necho '{fill}' > /app/fill")
+    tests = "#!/bin/bash\necho 1 > /logs/verifier/reward.txt; bash /app/fill /app/big\n"
+    (task / "tests" / "test.sh").write_text(tests)
+    run_tasks(tmp_path / "run", str(task), "oracle", engine=engine)
+    (row,) = rows(tmp_path / "run").values()
+    assert row["success"] is False
+    assert "the verifier wrote" in row["metrics"]["verifier"]["problem"]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_tests_inside_the_workspace_show_what_an_agent_can_forge(
     engine: str, tmp_path: Path, daemon: APIClient
 ) -> None:

@@ -274,6 +274,7 @@ class WorkspaceBox(Box, Protocol):
         """Return the paths of the image that were deleted, sorted.
 
         Raises:
+            TooLarge: there are too many changed paths to list.
             InfraError: the engine does not answer.
         """
 
@@ -281,6 +282,7 @@ class WorkspaceBox(Box, Protocol):
         """Return the paths that were added or changed.
 
         Raises:
+            TooLarge: there are too many to list.
             InfraError: the engine does not answer.
         """
 

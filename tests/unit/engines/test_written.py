@@ -10,7 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from fumehood.engines.docker.written import INODE_BYTES, deleted_bytes, used_bytes
+from fumehood.engines.docker import written
+from fumehood.engines.docker.written import (
+    INODE_BYTES,
+    deleted_bytes,
+    require_short_list,
+    used_bytes,
+)
+from fumehood.engines.engine import TooLarge
+from fumehood.engines.oci.workspace_files import differences
 
 MIB = 1 << 20
 pytestmark = pytest.mark.skipif(shutil.which("du") is None, reason="du is not installed")
@@ -45,3 +53,23 @@ def test_deleted_files_that_are_open_count_once(tmp_path: Path) -> None:
         (tmp_path / "file").unlink()
         assert 8 * MIB <= deleted_bytes(os.getpid()) - before < 16 * MIB
     assert deleted_bytes(os.getpid()) - before < 8 * MIB
+
+
+def test_many_paths_and_long_paths_are_not_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upper, lower = tmp_path / "upper", tmp_path / "lower"
+    lower.mkdir()
+    below = upper / ("d" * 200) / ("d" * 200)
+    below.mkdir(parents=True)
+    for number in range(8):
+        (below / str(number)).touch()
+    require_short_list(upper)
+    assert len(differences(upper, lower)[0]) == 10
+    for name, value in (("PATHS_MAX", 9), ("NAMES_BYTES_MAX", 3000)):
+        with monkeypatch.context() as changed:
+            changed.setattr(written, name, value)
+            with pytest.raises(TooLarge):
+                require_short_list(upper)
+            with pytest.raises(TooLarge):
+                differences(upper, lower)

@@ -146,3 +146,10 @@ def test_folders_count_for_the_limit_of_files(monkeypatch: pytest.MonkeyPatch) -
     assert copied([("/app", tar({}, **folders))], None, None).files == 0
     with pytest.raises(BadArtifacts, match="more than 3 files and folders"):
         copied([("/app", tar({"app/x": b"1"}, **folders))], None, None)
+
+
+def test_files_of_the_agent_below_the_folder_of_rewards_are_no_rewards() -> None:
+    copied_by_tests = {"verifier/app/reward.json": b'{"reward": 1}', "verifier/reward.txt": b"0"}
+    for prefix in ("", "./"):
+        archive = tar({prefix + name: content for name, content in copied_by_tests.items()})
+        assert rewards_of(files_of(archive)) == ({"reward": 0.0}, "")

@@ -44,6 +44,8 @@ ATTEMPTS = 3
 _NOT_FOUND, _CONFLICT = 404, 409
 _PATH_STATUS = "X-Docker-Container-Path-Stat"
 _SMALL_BYTES_MAX = 64 * 1024
+_CHANGES_BYTES_MAX = 256 << 20
+_PIECE_BYTES = 1 << 20
 _NOT_A_FILE = 0x8F28_0000
 """Bits of the mode of folders, links, devices, pipes and sockets. Source: Go, io/fs, ModeType."""
 _DEFAULT_HOST = "unix:///var/run/docker.sock"
@@ -318,8 +320,27 @@ class Daemon:
 
     def changes(self, container: str) -> list[tuple[str, int]]:
         """Return each path of a container that differs from its image, and how: 0 changed, 1 added,
-        2 deleted."""
-        listed = self._ask("compare a container", lambda: self.client.diff(container))
+        2 deleted.
+
+        Raises:
+            TooLarge: the answer has more than :data:`_CHANGES_BYTES_MAX` bytes.
+        """
+
+        def compare() -> Any:
+            address = f"/v{self.client.api_version}/containers/{container}/changes"
+            content = bytearray()
+            with closing(
+                self.client.get(f"{self.client.base_url}{address}", stream=True)
+            ) as answer:
+                if not answer.ok:
+                    raise APIError(answer.reason, answer)
+                for piece in answer.iter_content(_PIECE_BYTES):
+                    content += piece
+                    if len(content) > _CHANGES_BYTES_MAX:
+                        raise TooLarge("the list of the changed paths of the workspace is too long")
+            return json.loads(content)
+
+        listed = self._ask("compare a container", compare)
         return [(str(entry["Path"]), int(entry["Kind"])) for entry in listed or ()]
 
     def upper_folder(self, container: str) -> Path | None:

@@ -40,7 +40,7 @@ from fumehood.engines.docker.image_settings import (
     scratch_folders,
 )
 from fumehood.engines.docker.socket_memory import drop_group, limit_socket_memory
-from fumehood.engines.docker.written import deleted_bytes, used_bytes
+from fumehood.engines.docker.written import deleted_bytes, require_short_list, used_bytes
 from fumehood.engines.engine import (
     AGENT_FOLDER,
     BOX_SOCKET_DIR,
@@ -538,6 +538,10 @@ class DockerBox:
         return self._daemon.execute(self._name, command, environment)
 
     def _changes(self) -> list[tuple[str, int]]:
+        upper = self._daemon.upper_folder(self._name) if os.geteuid() == 0 else None
+        if upper is not None:
+            # The daemon would keep all paths in memory.
+            require_short_list(upper)
         return self._daemon.changes(self._name)
 
     def _reason(self, code: int) -> ExitReason:

@@ -14,11 +14,51 @@ from contextlib import suppress
 from pathlib import Path
 
 from fumehood.core.errors import InfraError
+from fumehood.engines.engine import TooLarge
 
 INODE_BYTES = 1024
 """Counted for each file and folder, because a file system has a limited number of them."""
+PATHS_MAX = 1 << 20
+"""Files and folders that a workspace can have changed, so that comparing them ends."""
+NAMES_BYTES_MAX = 64 << 20
+"""Length of these paths together, which engines and the daemon keep in memory."""
 _BLOCK_BYTES = 512
 """Unit of st_blocks; see stat(2)."""
+
+
+class ListedPaths:
+    """Counts changed paths, so that a list of them does not use up the memory of the host."""
+
+    def __init__(self) -> None:
+        self._paths = self._names_bytes = 0
+
+    def add(self, path: str) -> None:
+        """Count a path.
+
+        Raises:
+            TooLarge: there are more than :data:`PATHS_MAX`, or they are longer than
+                :data:`NAMES_BYTES_MAX`.
+        """
+        self._paths += 1
+        self._names_bytes += len(path)
+        if self._paths > PATHS_MAX or self._names_bytes > NAMES_BYTES_MAX:
+            raise TooLarge(
+                f"the workspace changed more than {PATHS_MAX} paths, or paths of more than "
+                f"{NAMES_BYTES_MAX >> 20} MiB"
+            )
+
+
+def require_short_list(folder: Path) -> None:
+    """Check that the paths below a folder can be listed.
+
+    Raises:
+        TooLarge: see :class:`ListedPaths`.
+    """
+    top, listed = len(str(folder)), ListedPaths()
+    # The daemon refuses paths that are too long here.
+    for place, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            listed.add(f"{place[top:]}/{name}")
 
 
 def used_bytes(folder: Path) -> int:

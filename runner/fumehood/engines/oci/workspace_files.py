@@ -21,13 +21,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
 from fumehood.core.errors import InfraError
-from fumehood.engines.docker.written import deleted_bytes, used_bytes
+from fumehood.engines.docker.written import ListedPaths, deleted_bytes, used_bytes
 from fumehood.engines.engine import TooLarge
 from fumehood.engines.oci.box_root import BoxRoot
 from fumehood.engines.oci.roots import Root
 
-ENTRIES_MAX = 1 << 20
-"""Files and folders that a workspace can have changed, so that comparing them ends."""
 _OPAQUE = "trusted.overlay.opaque"
 _PIECE_BYTES = 1 << 20
 _REMOVAL_TIMEOUT_S = 60.0
@@ -37,13 +35,16 @@ class WorkspaceFiles:
     """The files of one workspace."""
 
     def __init__(self, root: BoxRoot, seen: Root, image: Root) -> None:
-        """Read nothing yet.
+        """Look at the file system of a box that has not started yet.
 
         Args:
             root: of the box.
             seen: the same file system, as every thread of this process sees it.
             image: from which the box was started.
         """
+        # A file of an overlay has another device than the overlay and the disk. Programs of the
+        # box can delete this file later.
+        self._device = os.lstat(seen.folder / root.mark.lstrip("/")).st_dev
         self._root = root
         self._seen = seen
         self._image = image
@@ -51,9 +52,8 @@ class WorkspaceFiles:
     def written_bytes(self, pid: int | None) -> int:
         """Return the size of the files that differ from the image, with that of deleted files that
         are open, and a size for each file; ``pid`` is a process of the box."""
-        # A file of an overlay has another device than the overlay and the disk.
-        device = os.lstat(self._seen.folder / self._root.mark.lstrip("/")).st_dev
-        return used_bytes(self._root.upper) + (deleted_bytes(pid, device) if pid else 0)
+        deleted = deleted_bytes(pid, self._device) if pid else 0
+        return used_bytes(self._root.upper) + deleted
 
     def differences(self) -> tuple[frozenset[str], tuple[str, ...]]:
         """Return the changed and the deleted paths.
@@ -94,10 +94,11 @@ def differences(upper: Path, lower: Path) -> tuple[frozenset[str], tuple[str, ..
         lower: the unpacked image.
 
     Raises:
-        TooLarge: more than :data:`ENTRIES_MAX` paths differ.
+        TooLarge: too many paths differ, or their names are too long.
         OSError: a path is too long.
     """
     changed, deleted, folders = set[str](), list[str](), [PurePosixPath("/")]
+    listed = ListedPaths()
     while folders:
         folder = folders.pop()
         place, names = upper / str(folder).lstrip("/"), set[str]()
@@ -105,14 +106,13 @@ def differences(upper: Path, lower: Path) -> tuple[frozenset[str], tuple[str, ..
             for entry in entries:
                 path, status = folder / entry.name, entry.stat(follow_symlinks=False)
                 names.add(entry.name)
+                listed.add(str(path))
                 if stat.S_ISCHR(status.st_mode) and status.st_rdev == 0:
                     deleted.append(str(path))
                     continue
                 changed.add(str(path))
                 if stat.S_ISDIR(status.st_mode):
                     folders.append(path)
-                if len(changed) + len(deleted) > ENTRIES_MAX:
-                    raise TooLarge(f"the workspace has more than {ENTRIES_MAX} changed paths")
         if _is_opaque(place):
             deleted += [str(folder / name) for name in _names(lower, folder) if name not in names]
     return frozenset(changed), tuple(sorted(deleted))

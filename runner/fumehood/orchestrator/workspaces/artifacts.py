@@ -28,6 +28,7 @@ OWN = (REWARD_FOLDER, TESTS_FOLDER)
 """Folders of the verifier, which nothing of the workspace reaches."""
 FOLDERS = ("/logs", REWARD_FOLDER, "/logs/artifacts", "/logs/agent")
 """Created for the verifier."""
+_PARTS_IN_FOLDER = len(("/", "folder", "file"))
 LOADED_BY_THEMSELVES = re.compile(
     r"(?:^|/)(?:(?:site|dist)-packages|__pycache__|\.venv|venv|node_modules)(?:/|$)"
     r"|(?:^|/)(?:conftest|sitecustomize|usercustomize|pytest|_pytest)(?:\.py|/|$)"
@@ -171,7 +172,9 @@ def is_loaded(path: str) -> bool:
 
 
 def files_of(archive: bytes | None) -> dict[str, bytes]:
-    """Return the regular files of a small tar by name; empty for None.
+    """Return the regular files directly in the folder of a small tar by name; empty for None.
+
+    Tests may copy folders of the agent below the folder of rewards, whose files are no rewards.
 
     Raises:
         BadArtifacts: the tar is damaged.
@@ -181,5 +184,5 @@ def files_of(archive: bytes | None) -> dict[str, bytes]:
     return {
         PurePosixPath(entry.name).name: data
         for entry, data in entries_of("/x", archive)
-        if entry.isreg()
+        if entry.isreg() and len(PurePosixPath(entry.name).parts) == _PARTS_IN_FOLDER
     }

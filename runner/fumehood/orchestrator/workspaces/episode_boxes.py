@@ -472,6 +472,11 @@ class EpisodeWorkspace:
         except (InfraError, InputError) as error:
             self._fail(error)
             self._release_service()
+        except Exception:
+            # Nothing would limit it any more.
+            self._problem = self._problem or "the workspace cannot be measured"
+            box.kill()
+            raise
 
     def _excess(self, box: WorkspaceBox) -> str:
         """Return why a workspace must be killed; empty if it may continue."""

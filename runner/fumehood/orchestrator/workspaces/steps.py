@@ -92,16 +92,15 @@ class StepFiles:
 
         The agent is root in the workspace, so each failure here counts as its failure.
         """
-        self._box.pause()
-        try:
-            self.taken.append(self._copy(len(self.taken) + 1))
-        except (BadArtifacts, TooLarge) as error:
-            self.taken.append(Verdict(problem=str(error)))
-        finally:
-            self._box.resume()
         number = len(self.taken) + 1
         try:
-            problem = self._guarded(lambda: self._prepared(number))
+            self._guarded(self._pause)
+            self.taken.append(self._copy(number))
+        except (BadArtifacts, TooLarge) as error:
+            self.taken.append(Verdict(problem=str(error)))
+        try:
+            self._guarded(self._resume)
+            problem = self._guarded(lambda: self._prepared(number + 1))
         except BadArtifacts as error:
             problem = str(error)
         if problem:
@@ -109,6 +108,14 @@ class StepFiles:
             left = len(self._plan.steps) - len(self.taken)
             self.taken += [Verdict(problem=problem)] * left
         return not problem
+
+    def _pause(self) -> str:
+        self._box.pause()
+        return ""
+
+    def _resume(self) -> str:
+        self._box.resume()
+        return ""
 
     def _prepared(self, number: int) -> str:
         """Add the files of a step, run its script, and wait until it is ready; return the problem,

@@ -47,6 +47,8 @@ NAME_CHARS_MAX = 200
 """Maximum length of the name of a reward."""
 OUTPUT_CHARS_MAX = 4000
 """How many of the last characters of a verifier's output a row keeps."""
+_UNPACKED_BYTES = 10
+"""Maximum size on the disk for each byte of a tar: a short file uses a whole block."""
 _VERIFY = 'rm -rf -- "$@"; chmod +x /tests/test.sh; exec /tests/test.sh'
 """Deletes what the workspace deleted, and runs the tests. Source: Harbor 0.25, verifier.py."""
 _TESTS = ("/bin/sh", "-c", _VERIFY, "verify")
@@ -131,14 +133,15 @@ def verified(
     )
     box = plan.engine.start(spec)
     try:
-        ended = _wait(box, plan.verifier_timeout_s, is_abandoned)
+        limit_bytes = plan.limits.tmp_bytes + _UNPACKED_BYTES * len(files.archive)
+        ended, excess = _wait(box, plan.verifier_timeout_s, limit_bytes, is_abandoned)
         box.kill()
         folder = files_of(box.copy_out(REWARD_FOLDER, REWARD_BYTES_MAX))
     finally:
         output = output_of(box)
     printed = (output.stdout + output.stderr).decode("utf-8", "replace")[-OUTPUT_CHARS_MAX:]
-    if ended is None:
-        return Verdict(problem="the verifier did not end in time", output=printed)
+    if ended is None or excess:
+        return Verdict(problem=excess or "the verifier did not end in time", output=printed)
     rewards, problem = rewards_of(folder)
     return Verdict(rewards, problem, printed, files.files, files.left_out)
 
@@ -218,15 +221,30 @@ def _deleted(box: WorkspaceBox, plan: WorkspacePlan) -> tuple[str, ...]:
     return tuple(paths)
 
 
-def _wait(box: WorkspaceBox, timeout_s: float, is_abandoned: Callable[[], bool]) -> Exit | None:
-    """Wait until a verifier ends; raises ``InfraError`` if the run is abandoned before."""
+def _wait(
+    box: WorkspaceBox, timeout_s: float, limit_bytes: int, is_abandoned: Callable[[], bool]
+) -> tuple[Exit | None, str]:
+    """Wait until a verifier ends or writes too much; return how it ended, and what was too much.
+
+    Raises:
+        InfraError: the run is abandoned, or the engine cannot measure a verifier that runs.
+    """
     deadline_s = monotonic() + timeout_s
     while (left_ms := round((deadline_s - monotonic()) * 1000)) > 0:
         if (ended := box.wait(min(POLL_MS, left_ms))) is not None:
-            return ended
+            return ended, ""
         if is_abandoned():
             raise InfraError("the run was stopped")
-    return None
+        try:
+            written_bytes = box.written_bytes()
+        except InfraError:
+            # One that has ended meanwhile cannot be measured.
+            if (ended := box.wait(0)) is not None:
+                return ended, ""
+            raise
+        if written_bytes > limit_bytes:
+            return None, f"the verifier wrote {written_bytes} bytes, of at most {limit_bytes}"
+    return None, ""
 
 
 def _is_reward(value: object) -> bool:
