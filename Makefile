@@ -111,6 +111,10 @@ bench: setup ## measure the costs of isolation as ratios
 bench-waiting: setup bubblewrap ## run a thousand boxes at once whose agents wait, for ten minutes
 	@.venv/bin/python -m scripts.bench.waiting
 
+.PHONY: bench-size
+bench-size: setup-dev bubblewrap ## measure the cost of an episode by part, and simulate up to 1,000 nodes
+	@.venv/bin/python -m scripts.bench.size $(ARGUMENTS)
+
 .PHONY: containment
 containment: images ## attack every engine and rewrite docs/containment.md
 	@.venv/bin/fumehood doctor \

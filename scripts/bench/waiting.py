@@ -21,6 +21,14 @@ from pathlib import Path
 from fumehood.core.user_ids import BOX_UIDS
 from fumehood.redteam.victim import percentile
 from scripts.bench.measure import Figure
+from scripts.bench.process_tree import (
+    below,
+    is_service,
+    names,
+    process_tree,
+    processor_s,
+    text,
+)
 
 AGENT = Path(__file__).with_name("waiting_agent.py")
 QUIET_CALLS, QUIET_WAIT_S = 100, 0.2
@@ -94,7 +102,7 @@ def _play(
     folder: Path, options: argparse.Namespace, episodes: int, calls: int, wait_s: float
 ) -> tuple[Played, Usage | None]:
     folder.mkdir()
-    (folder / "task.jsonl").write_text(json.dumps(TASK), encoding="utf-8")
+    (folder / "task.jsonl").writetext(json.dumps(TASK), encoding="utf-8")
     (folder / AGENT.name).write_bytes(AGENT.read_bytes())
     config = {
         "suite": "task.jsonl",
@@ -110,7 +118,7 @@ def _play(
         "service_workers": options.workers,
         "wall_time_s": calls * (wait_s + CALL_S) + SPARE_S,
     }
-    (folder / "config.yaml").write_text(json.dumps(config), encoding="utf-8")
+    (folder / "config.yaml").writetext(json.dumps(config), encoding="utf-8")
     command = [sys.executable, "-m", "fumehood", "run", "--config", "config.yaml", "--out", "run"]
     started, usage = time.monotonic(), None
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL) as process:
@@ -124,7 +132,7 @@ def _play(
 
 def _read(run: Path, ran_s: float) -> Played:
     printed = [json.loads(path.read_bytes()) for path in run.rglob("*.stdout")]
-    lines = (run / "episodes.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (run / "episodes.jsonl").readtext(encoding="utf-8").splitlines()
     return Played(
         [each["began"] for each in printed],
         [each["ended"] for each in printed],
@@ -209,14 +217,14 @@ def _percentiles(what: str, values: list[float]) -> Figure:
 
 def _agents(root: int) -> int:
     """Return how many processes of agents run, if root runs the benchmark."""
-    return sum(_uid(pid) in BOX_UIDS for pid in _tree(root))
+    return sum(_uid(pid) in BOX_UIDS for pid in process_tree(root))
 
 
 def _usage(root: int, wait_s: float) -> Usage:
     """Read the memory of all processes. Source: proc(5), smaps_rollup."""
-    tree = _tree(root)
-    services = [pid for pid in tree if tree[pid] == root and _is_service(pid)]
-    of_services = {pid for service in services for pid in _below(tree, service)}
+    tree = process_tree(root)
+    services = [pid for pid in tree if tree[pid] == root and is_service(pid)]
+    of_services = {pid for service in services for pid in below(tree, service)}
     mib, threads = defaultdict[str, float](float), 0
     ran_before, before = _ran_s(tree), time.monotonic()
     time.sleep(max(wait_s, MEASURE_S_MIN))
@@ -224,70 +232,28 @@ def _usage(root: int, wait_s: float) -> Usage:
     for pid in tree:
         part = "service" if pid in of_services else "orchestrator" if pid == root else "boxes"
         mib[part] += _pss_mib(pid)
-        threads += len(_names(f"/proc/{pid}/task"))
+        threads += len(names(f"/proc/{pid}/task"))
         time.sleep(0.001)  # Let the agents run.
     return Usage(mib["service"], mib["boxes"], mib["orchestrator"], len(tree), threads, idle_cores)
 
 
-def _tree(root: int) -> dict[int, int]:
-    """Return a process and its descendants, each with its parent."""
-    parents = {}
-    for name in _names("/proc"):
-        if name.isdigit() and (stat := _text(f"/proc/{name}/stat")):
-            parents[int(name)] = int(stat.rpartition(")")[2].split()[1])
-    below = _below(parents, root)
-    return {pid: parents[pid] for pid in below if pid in parents}
-
-
-def _below(parents: Mapping[int, int], root: int) -> set[int]:
-    children = defaultdict[int, list[int]](list)
-    for pid, parent in parents.items():
-        children[parent].append(pid)
-    found, todo = set[int](), [root]
-    while todo:
-        pid = todo.pop()
-        found.add(pid)
-        todo += children[pid]
-    return found
-
-
-def _is_service(pid: int) -> bool:
-    return "\0fumehood.service\0" in _text(f"/proc/{pid}/cmdline")
-
-
 def _uid(pid: int) -> int:
-    for line in _text(f"/proc/{pid}/status").splitlines():
+    for line in text(f"/proc/{pid}/status").splitlines():
         if line.startswith("Uid:"):
             return int(line.split()[1])
     return -1
 
 
 def _pss_mib(pid: int) -> float:
-    for line in _text(f"/proc/{pid}/smaps_rollup").splitlines():
+    for line in text(f"/proc/{pid}/smaps_rollup").splitlines():
         if line.startswith("Pss:"):
             return int(line.split()[1]) / 1024
     return 0.0
 
 
 def _ran_s(pids: Iterable[int]) -> float:
-    """Return the processor time of processes, seconds. Source: proc(5), /proc/PID/stat."""
-    stats = [_text(f"/proc/{pid}/stat").rpartition(")")[2].split() for pid in pids]
-    ticks = sum(int(stat[11]) + int(stat[12]) for stat in stats if stat)
-    return ticks / os.sysconf("SC_CLK_TCK")
-
-
-def _names(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return []  # The process has ended.
-
-
-def _text(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
+    """Return the processor time of processes, seconds."""
+    return sum(processor_s(pid)[0] for pid in pids)
 
 
 if __name__ == "__main__":
