@@ -161,6 +161,8 @@ cd /app && echo alive > page && (setsid python3 -m http.server 8000 &) && sleep 
 TESTS_OF_SERVICE = """#!/bin/bash
 curl -s http://127.0.0.1:8000/page | grep -q alive && grep -q collected /app/collected
 echo $((1 - $?)) > /logs/verifier/reward.txt
+head -c 17000000 /dev/zero | tr '\\0' x
+printf '\\nthe end of a long output\\n'
 """
 SERVER = """import http.server
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -386,7 +388,9 @@ def test_a_task_with_a_live_service_runs_as_shared_and_is_counted(
     assert [agent["scored_shared"] for agent in agents] == [1, 1]
     assert "shared, forgeable" in fumehood("score", str(run))
     assert "2 of them shared, forgeable" in fumehood("show", str(run))
-    assert "verifier: reward 1 (shared, forgeable)" in fumehood("show", str(run), "oracle")
+    shown = fumehood("show", str(run), "oracle")
+    assert "verifier: reward 1 (shared, forgeable)" in shown
+    assert "the end of a long output" in shown
     fumehood("export", str(run), "--to", "harbor", "--out", str(tmp_path / "harbor"))
     fumehood("export", str(run), "--to", "junit", "--out", str(tmp_path / "junit"))
     assert (tmp_path / "junit" / "junit.xml").read_text().count('value="shared, forgeable"') == 2

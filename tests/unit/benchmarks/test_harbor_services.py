@@ -75,6 +75,7 @@ def test_services_start_after_those_that_they_depend_on(task: Path) -> None:
         ("services: {db: {image: x, depends_on: other}}", "db.depends_on other"),
         ("services: {db: {image: x, healthcheck: {test: x, retries: often}}}", "retries 'often'"),
         ("services: {db: {image: x, healthcheck: {test: x, interval: 9999m}}}", "at most 600 s"),
+        ("services: {db: {image: x, healthcheck: {test: x, retries: 101}}}", "retries 101"),
         ("networks: {x: {}}", "docker-compose.yaml: networks"),
         ("services: [x]", "services is no table"),
     ],

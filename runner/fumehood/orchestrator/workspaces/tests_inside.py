@@ -27,9 +27,12 @@ _OUTPUT = "test-stdout.txt"
 _COMMAND = (
     'for collect in "$@"; do bash -c "$collect"; done; '
     f"rm -f -- {REWARD_FOLDER}/reward.txt {REWARD_FOLDER}/reward.json; "
-    f"chmod +x /tests/test.sh; (/tests/test.sh) > {REWARD_FOLDER}/{_OUTPUT} 2>&1"
+    f"chmod +x /tests/test.sh; (/tests/test.sh) > {REWARD_FOLDER}/{_OUTPUT} 2>&1; "
+    f"cd {REWARD_FOLDER} && tail -c {4 * OUTPUT_CHARS_MAX} {_OUTPUT} > {_OUTPUT}.end && "
+    f"mv -f {_OUTPUT}.end {_OUTPUT}"
 )
-"""Deletes earlier rewards, as Harbor does."""
+"""Deletes earlier rewards, as Harbor does. Keeps the end of the output, because a longer one than
+the limit of the folder would cost the reward."""
 
 
 def live(box: WorkspaceBox) -> LiveWorkspaceBox:
