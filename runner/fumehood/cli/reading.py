@@ -31,14 +31,20 @@ def read_run(path: Path, *, unverified: bool) -> RunReader:
     Raises:
         InputError: the path is not a run folder, or does not verify and is not ``unverified``.
     """
-    accept = Accept.UNVERIFIED if unverified else Accept.VERIFIED
-    run = open_run(path, Trust.of_user(), accept)
+    run = _verified(path, unverified=unverified)
     say(f"fumehood: {run.provenance}", err=True)
     return run
 
 
+def _verified(path: Path, *, unverified: bool) -> RunReader:
+    accept = Accept.UNVERIFIED if unverified else Accept.VERIFIED
+    return open_run(path, Trust.of_user(), accept)
+
+
 def read_runs(paths: Iterable[Path], *, unverified: bool) -> list[Run]:
     """Verify runs, also those of experiments, and score them again; each run once.
+
+    Prints one line on standard error for all verified runs of one signer.
 
     Raises:
         InputError: as :func:`read_run`; or a trace is missing or was changed.
@@ -48,11 +54,16 @@ def read_runs(paths: Iterable[Path], *, unverified: bool) -> list[Run]:
     from fumehood.report.runs import join_run
 
     folders = list(dict.fromkeys(run.resolve() for path in paths for run in runs_in(path)))
-    runs = []
-    for path, label in zip(folders, unique_labels(folders), strict=True):
-        folder = read_run(path, unverified=unverified)
-        runs.append(join_run(folder, rescore(folder), label))
-    return runs
+    readers = [_verified(folder, unverified=unverified) for folder in folders]
+    by_state: dict[str, list[RunReader]] = {}
+    for run in readers:
+        state = str(run.provenance).removeprefix(f"{run.provenance.folder} is ")
+        by_state.setdefault(state, []).append(run)
+    for state, (first, *others) in by_state.items():
+        line = f"{1 + len(others)} runs are {state}" if others else first.provenance
+        say(f"fumehood: {line}", err=True)
+    labels = unique_labels(folders)
+    return [join_run(run, rescore(run), label) for run, label in zip(readers, labels, strict=True)]
 
 
 def unique_labels(paths: Sequence[Path]) -> list[str]:

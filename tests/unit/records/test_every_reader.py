@@ -187,6 +187,14 @@ def test_a_sound_run_is_read_and_its_signer_is_named(command: str, run: Path) ->
     assert "UNVERIFIED" not in result.output
 
 
+def test_the_signer_of_several_runs_is_named_once(run: Path) -> None:
+    other = shutil.copytree(run, run.with_name("other"))
+    result = read("leaderboard", run, other)
+    assert result.exception is None, result.exception
+    assert "fumehood: 2 runs are verified: signed with your key, " in result.stderr
+    assert result.stderr.count("signed with") == 1
+
+
 @each_reader
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_a_forged_or_damaged_run_is_refused(
