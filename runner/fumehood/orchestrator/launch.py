@@ -30,6 +30,7 @@ from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.run import Run, RunLimits, missing
 from fumehood.orchestrator.setup import RunSetup, config_of
 from fumehood.orchestrator.stop_signals import StopRequests, deferred_stop_signals
+from fumehood.orchestrator.workspaces.checkpoints import check_not_kept
 from fumehood.orchestrator.workspaces.plans import is_inside
 from fumehood.records.files import make_private_folder
 from fumehood.records.frozen_suite import freeze_suite
@@ -77,6 +78,8 @@ def start_run(config: RunConfig, out: Path, progress: Progress) -> RunReader:
         Stopped: a signal was received.
     """
     setup = RunSetup.create(config)
+    if (kept := setup.config.keep_workspaces) is not None:
+        check_not_kept(kept / planned.name.checkpoint_path for planned in setup.episodes)
     # The models of a planned run were asked before the first run of the plan.
     setup.check(probe=config.plan is None)
     if tasks := setup.tasks_of_idle_workers():

@@ -206,7 +206,7 @@ def _check(part: _Part, first: _Part, names: Sequence[EpisodeName]) -> None:
             f"{part.path} was played with other code of the agent {changed[0]} than {first.path}: "
             "play one of them again with the code of the other"
         )
-    different = part.config.run_differences(first.config) - {"shard"}
+    different = part.config.run_differences(first.config) - {"shard", "keep_workspaces"}
     for name, read in _OF_MANIFEST.items():
         if read(one) != read(other):
             different.add(name)

@@ -32,7 +32,7 @@ from fumehood.orchestrator.monitors import (
 from fumehood.orchestrator.plan import PlannedEpisode, plan_episodes
 from fumehood.orchestrator.shards import Shard
 from fumehood.orchestrator.task_changes import selected, with_budget
-from fumehood.orchestrator.workspaces.checkpoints import check_kept, with_checkpoint
+from fumehood.orchestrator.workspaces.checkpoints import check_can_be_kept, with_checkpoint
 from fumehood.orchestrator.workspaces.plans import (
     check_shared_score,
     is_inside,
@@ -74,13 +74,13 @@ class RunSetup:
         )
         if config.shared_score:
             check_shared_score(suite.cases)
+        if config.keep_workspaces is not None:
+            check_can_be_kept(suite)
         if config.team is not None:
             suite = with_team(suite, config.team.workers)
         setup = cls._plan(with_absolute_paths(resolve_config(config, suite)), suite)
         setup.participants.check_model(config.models)
         _check_inside(setup)
-        if folder := setup.config.keep_workspaces:
-            check_kept(suite, (folder / each.name.checkpoint_path for each in setup.episodes))
         return setup
 
     @classmethod

@@ -11,6 +11,7 @@ import pytest
 
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.config import run_config
+from fumehood.orchestrator.launch import Progress, start_run
 from fumehood.orchestrator.setup import RunSetup
 from fumehood.orchestrator.workspaces.checkpoints import read_checkpoint, with_checkpoint
 from fumehood.scorers.verdict import Verdict, verdict_from_json
@@ -98,11 +99,13 @@ def test_a_task_without_a_workspace_has_none(tmp_path: Path) -> None:
 
 
 def test_a_kept_workspace_is_not_replaced_by_a_new_run(tmp_path: Path) -> None:
-    assert set_up(keep_workspaces=str(tmp_path)).config.keep_workspaces == tmp_path
-    (tmp_path / "noop").mkdir()
-    (tmp_path / "noop" / "fix-the-average.0.tar").touch()
+    kept = tmp_path / "noop" / "fix-the-average.0.tar"
+    settings = {"suite": TASK, "agents": ["noop"], "keep_workspaces": str(tmp_path)}
+    kept.parent.mkdir()
+    kept.touch()
     with pytest.raises(InputError, match="exists already"):
-        set_up(keep_workspaces=str(tmp_path))
+        start_run(run_config(settings), tmp_path / "run", Progress(print, print, print))
+    assert set_up(keep_workspaces=str(tmp_path)).episodes
 
 
 def test_a_row_states_the_kept_workspace() -> None:

@@ -190,18 +190,14 @@ def keep(content: bytes, path: Path) -> str:
     return sha256(content).hexdigest()
 
 
-def check_kept(suite: Suite, paths: Iterable[Path]) -> None:
-    """Check that a new run can keep its workspaces.
-
-    Args:
-        suite: of the run.
-        paths: of the checkpoints to write.
-
-    Raises:
-        InputError: the suite has no workspaces, or a file exists already.
-    """
+def check_can_be_kept(suite: Suite) -> None:
+    """Raise InputError if no task of a suite has a workspace."""
     if all(case.gold.criterion(WORKSPACE) is None for case in suite.cases):
         raise InputError("--keep-workspaces has no effect: the suite has no workspace; remove it")
+
+
+def check_not_kept(paths: Iterable[Path]) -> None:
+    """Raise InputError if a new run would replace a checkpoint."""
     if existing := next((path for path in paths if path.exists()), None):
         raise InputError(f"--keep-workspaces: {existing} exists already: choose another folder")
 
