@@ -124,7 +124,6 @@ def _print(verified: Receipt, path: Path, run_dir: Path | None, *, as_json: bool
 
 
 def _lines(verified: Receipt, path: Path, run_dir: Path | None) -> Iterator[str]:
-    """Yield the explanation of a receipt."""
     facts = verified.predicate
     (subject,) = _objects(verified.statement["subject"])
     compared = f"equal to {run_dir}" if run_dir else "not compared with a run"

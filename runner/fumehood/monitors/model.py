@@ -113,7 +113,6 @@ class ModelMonitor:
 
 
 def _opinion(response: JsonObject) -> JsonObject:
-    """Return ``suspicion`` and ``reason`` of a reply."""
     match response:
         case {"choices": [{"message": {"content": str(text)}}, *_]}:
             value = json.loads(text[text.find("{") : text.rfind("}") + 1])

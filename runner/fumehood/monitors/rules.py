@@ -9,7 +9,9 @@ from typing import Any
 
 from fumehood.core.conditions import CONDITIONS, Condition, holds, inner_conditions
 from fumehood.core.errors import SpecError, nearest
-from fumehood.core.json_values import JsonObject
+from fumehood.core.json_values import JsonObject, as_object
+from fumehood.core.policy import PolicyChecker, Violation, observe, rule_paths, state_paths
+from fumehood.core.score import SEVERITIES
 from fumehood.monitors.monitor import (
     ALLOWED,
     Action,
@@ -20,7 +22,6 @@ from fumehood.monitors.monitor import (
     StepKind,
     decision_from_json,
 )
-from fumehood.monitors.policy import PolicyMonitor
 
 SEVERITY = (Action.ALLOW, Action.MODIFY, Action.ESCALATE, Action.REFUSE, Action.END)
 """The last action of the matching rules in this order counts."""
@@ -29,6 +30,8 @@ _FIELDS = frozenset(
     | Decision.__dataclass_fields__.keys()
 )
 _OF_A_FILE = frozenset({"name", "rules", "policy", "action"})
+_POLICY_LISTS = ("rules", "irreversible", "canaries")
+"""Parts of a policy that a monitor can evaluate: gates and limits belong to the world."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,3 +238,78 @@ def _choice(kind: Any, value: JsonObject, name: str, where: str, default: Any) -
     if chosen not in choices:
         raise SpecError(f"{where}.{name}".strip("."), f"must be one of {', '.join(choices)}")
     return kind(chosen)
+
+
+class PolicyMonitor:
+    """Decides about calls that violate the policy of a rule file (docs/policies.md).
+
+    The suspicion is the weight of the severity.
+    """
+
+    def __init__(self, policy: Any, action: Action) -> None:
+        """Read the policy.
+
+        Args:
+            policy: as in a task.
+            action: about a call that violates it.
+
+        Raises:
+            SpecError: the policy is not valid.
+        """
+        if not isinstance(policy, dict) or not policy.keys() <= set(_POLICY_LISTS):
+            raise SpecError("policy", f"must be an object with {', '.join(_POLICY_LISTS)}")
+        self._policy, self._action = policy, action
+        try:
+            self.begin()
+            self._paths = state_paths(rule_paths(policy))
+        except (AttributeError, KeyError, TypeError) as error:
+            problem = f"is not a policy (documentation page on policies): {error!r}"
+            raise SpecError("policy", problem) from None
+        self.needs_state = bool(self._paths)
+
+    def begin(self) -> None:
+        """Forget earlier calls."""
+        self._checker = PolicyChecker(self._policy)
+        self._observed: dict[int, JsonObject] = {}
+        """By number of a call, the state before it."""
+        self._decided: dict[int, frozenset[str]] = {}
+        """By number of a call, the entries that the decision before it named."""
+
+    def decide(self, step: Step) -> list[Decision]:
+        """Return a decision about a call that would violate the policy, or has violated it."""
+        if step.kind is not StepKind.TOOL:
+            return []
+        event: JsonObject = {
+            "kind": "call",
+            "seat": step.seat,
+            "number": step.number,
+            "tool": step.tool,
+            "arguments": step.arguments,
+        }
+        if step.time_ms is not None:
+            event["at_ms"] = step.time_ms
+        if step.stage is Stage.BEFORE:
+            observed = observe(self._paths, as_object(step.state), step.arguments, None)
+            self._observed[step.number] = observed
+            violations = self._checker.preview({**event, "observed": observed, "output": {}})
+            self._decided[step.number] = frozenset(each.rule for each in violations)
+            return self._about(violations)
+        event["observed"] = self._observed.pop(step.number, {})
+        if step.failure is None:
+            event["output"] = step.output
+        else:
+            event["failure"] = {"kind": "world", **step.failure}
+        decided = self._decided.pop(step.number, frozenset())
+        return self._about(
+            tuple(each for each in self._checker.feed(event) if each.rule not in decided)
+        )
+
+    def _about(self, violations: tuple[Violation, ...]) -> list[Decision]:
+        return [
+            Decision(
+                action=self._action,
+                suspicion=SEVERITIES.get(each.severity, 1.0),
+                reason=f"violates {each.rule}",
+            )
+            for each in violations
+        ]

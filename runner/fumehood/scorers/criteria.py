@@ -79,7 +79,6 @@ def _reference_state(evidence: Evidence, initial_state: JsonObject) -> JsonObjec
 
 
 def _created_ids(evidence: Evidence) -> Iterator[str | float]:
-    """Yield the ids of the accounts that calls created."""
     for call in evidence.calls:
         if call.tool_name == "create_account" and call.output is not None:
             match call.output.get("account"):

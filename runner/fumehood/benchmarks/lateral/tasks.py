@@ -193,7 +193,6 @@ def _case(task_id: str, record: Record, *, by_seat: bool) -> Case:
 
 
 def _oracle(riddle_keys: list[str], keys: list[str], *, by_seat: bool) -> Iterator[JsonObject]:
-    """Yield the key points as questions."""
     for key in keys:
         forms = (f"{key}?", f"Is it true: {key}?", " ".join([key] * 2), " ".join([key] * 4))
         yield {"submit": next((form for form in forms if not repeats(riddle_keys, form)), key)}
