@@ -25,11 +25,12 @@ from scripts.bench.boxes import (
 from scripts.bench.in_memory import episodes_in_memory, layers_cost, scenario_day
 from scripts.bench.interfaces import interface_latency
 from scripts.bench.latency import call_latency
-from scripts.bench.measure import Figure
+from scripts.bench.measure import Figure, load_of_machine
 from scripts.bench.processes import cost_of_processes
 from scripts.bench.reading import cost_of_reading
 from scripts.bench.run import episodes_of_a_run
 from scripts.bench.service import episodes_through_service
+from scripts.bench.size import nodes_beside_one
 from scripts.bench.workload import endless_case, workload
 from scripts.bench.workspaces import bash_calls
 
@@ -51,6 +52,12 @@ def main() -> None:
 
 
 def _measure(path: Path | None) -> Iterator[Figure]:
+    yield load_of_machine("at the start")
+    yield from _measure_all(path)
+    yield load_of_machine("at the end")
+
+
+def _measure_all(path: Path | None) -> Iterator[Figure]:
     cases = workload(path)
     yield from layers_cost()
     yield from episodes_in_memory(cases)
@@ -79,6 +86,7 @@ def _measure(path: Path | None) -> Iterator[Figure]:
         engines += [*starting, BubblewrapEngine()]
         both = dict(zip(("bubblewrap", "forked bubblewrap"), engines[-2:], strict=True))
         yield compared_engines(both, FORKED_MIN, endless_case())
+        yield nodes_beside_one("bubblewrap")
     for engine in engines:
         engine.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -49,3 +50,9 @@ def timed(work: Callable[[], object]) -> float:
     started = time.perf_counter()
     work()
     return time.perf_counter() - started
+
+
+def load_of_machine(when: str) -> Figure:
+    """Return the load of this machine over the last minute, and its number of processors."""
+    value = f"{os.getloadavg()[0]:.1f}, {os.cpu_count()} processors"
+    return Figure(f"load of the machine {when}", value)

@@ -15,17 +15,19 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from fumehood.core.errors import InfraError
-from scripts.bench.measure import Figure
+from scripts.bench.measure import Figure, load_of_machine, ratio
 from scripts.bench.process_tree import command, is_service, process_tree, processor_s
 from scripts.bench.size_model import Cluster, Costs, saturating_nodes, simulate
 from scripts.bench.waiting import AGENT, TASK
 
 NODES = (1, 2, 4)
+THREE, THREE_MIN = 3, 2.7
 FEW_CALLS, MANY_CALLS = 10, 60
 COSTED_AT_ONCE, COSTED_WAIT_S = 4, 0.02
 ALONE_EPISODES, ALONE_AT_ONCE = 200, 64
@@ -80,7 +82,7 @@ def main() -> None:
         help="reach the nodes over Ray (--on local:N) instead of sockets",
     )
     options = parser.parse_args()
-    _print_load()
+    _print([load_of_machine("at the start")])
     with tempfile.TemporaryDirectory() as name:
         runs = _Runs(Path(name), options.engine, has_ray=options.ray)
         few, many = (
@@ -93,7 +95,27 @@ def main() -> None:
         _print(_alone(runs, costs, Path(name, "answers")))
         for nodes in NODES:
             _print(_check(runs, costs, nodes))
-    _print_load()
+    _print([load_of_machine("at the end")])
+
+
+def nodes_beside_one(engine: str) -> Figure:
+    """Return the ratio of the episodes per second of three nodes to those of one.
+
+    The agents wait most of the time. The driver reaches the nodes over sockets.
+    """
+    rates = dict[int, float]()
+    with tempfile.TemporaryDirectory() as name:
+        runs = _Runs(Path(name), engine, has_ray=False)
+        for nodes in (1, THREE):
+            rates[nodes] = runs.waiting(nodes).per_s
+    return ratio(
+        "episodes with agents that wait on 3 nodes to those on 1, over sockets",
+        rates[THREE],
+        rates[1],
+        THREE_MIN,
+        at_least=True,
+        detail=f"({rates[THREE]:.2f} against {rates[1]:.2f} /s)",
+    )
 
 
 class _Runs:
@@ -148,30 +170,57 @@ class _Runs:
             "--out",
             str(out),
         ]
-        with subprocess.Popen(
-            [sys.executable, "-m", "scripts.bench.size_driver", *words],
-            cwd=self._folder,
-            env={**os.environ, "PYTHONPATH": os.getcwd()},
-            stdout=subprocess.DEVNULL,
-        ) as process:
+        errors = folder / "errors"
+        with (
+            errors.open("wb") as file,
+            subprocess.Popen(
+                [sys.executable, "-m", "scripts.bench.size_driver", *words],
+                cwd=self._folder,
+                env={**os.environ, "PYTHONPATH": os.getcwd()},
+                stdout=subprocess.DEVNULL,
+                stderr=file,
+            ) as process,
+        ):
             used = list(_used(process, out / "episodes.jsonl"))
         if process.returncode:
-            raise InfraError("a run of the benchmark failed")
-        printed = [json.loads(path.read_bytes()) for path in out.rglob("*.stdout")]
-        if len(printed) != episodes:
-            raise InfraError(f"{len(printed)} of {episodes} agents ended")
-        seconds = max(each["ended"] for each in printed) - min(each["began"] for each in printed)
-        own = json.loads(spent.read_bytes())
-        parts_s = _difference(*used) if len(used) == 2 else {"box": 0.0}
-        # The prepared process of forked boxes does not count the time of boxes that ended.
-        boxes_s = sum(each["processor_s"] for each in printed) / episodes
-        return Played(
-            {**parts_s, "box": max(parts_s["box"], boxes_s)},
-            {part: value / episodes for part, value in own["parts"].items()},
-            episodes / seconds,
-            own["processor_s"] / episodes,
-            episodes / own["seconds"],
-        )
+            raise InfraError(f"a run of the benchmark failed: {errors.read_text()[-2000:]}")
+        return _read(out, episodes, json.loads(spent.read_bytes()), used)
+
+    def waiting(self, nodes: int) -> Played:
+        """Play a run whose agents wait most of the time."""
+        episodes = ROUNDS * nodes * CHECKED_AT_ONCE
+        return self.play(nodes, episodes, CHECKED_AT_ONCE, FEW_CALLS, CHECKED_WAIT_S)
+
+
+def _read(
+    run: Path,
+    episodes: int,
+    own: Mapping[str, Any],
+    used: Sequence[tuple[int, Mapping[str, float]]],
+) -> Played:
+    """Return what a finished run used.
+
+    Args:
+        run: its folder.
+        episodes: number of its episodes.
+        own: what the process of the driver measured.
+        used: two results of :func:`_by_part`, each with the number of rows; fewer if the run was
+            too short.
+    """
+    printed = [json.loads(path.read_bytes()) for path in run.rglob("*.stdout")]
+    if len(printed) != episodes:
+        raise InfraError(f"{len(printed)} of {episodes} agents ended")
+    seconds = max(each["ended"] for each in printed) - min(each["began"] for each in printed)
+    parts_s = _difference(*used) if len(used) == 2 else {"box": 0.0}
+    # The prepared process of forked boxes does not count the time of boxes that ended.
+    boxes_s = sum(each["processor_s"] for each in printed) / episodes
+    return Played(
+        {**parts_s, "box": max(parts_s["box"], boxes_s)},
+        {part: value / episodes for part, value in own["parts"].items()},
+        episodes / seconds,
+        own["processor_s"] / episodes,
+        episodes / own["seconds"],
+    )
 
 
 def _used(process: subprocess.Popen[bytes], rows: Path) -> Iterator[tuple[int, dict[str, float]]]:
@@ -245,8 +294,8 @@ def _costs(played: Played, wait_s: float) -> Costs:
 
 
 def _check(runs: _Runs, costs: Costs, nodes: int) -> Iterator[Figure]:
+    played = runs.waiting(nodes)
     episodes = ROUNDS * nodes * CHECKED_AT_ONCE
-    played = runs.play(nodes, episodes, CHECKED_AT_ONCE, FEW_CALLS, CHECKED_WAIT_S)
     cluster = Cluster(nodes, CHECKED_AT_ONCE, os.cpu_count() or 1, one_host=True)
     predicted_per_s = episodes / simulate(costs, cluster, episodes).played_s
     yield Figure(
@@ -287,14 +336,9 @@ def _large(costs: Costs) -> Iterator[Figure]:
         )
 
 
-def _print(figures: Iterator[Figure]) -> None:
+def _print(figures: Iterable[Figure]) -> None:
     for figure in figures:
         print(f"{figure.what}: {figure.value}", flush=True)
-
-
-def _print_load() -> None:
-    load = " ".join(f"{value:.1f}" for value in os.getloadavg())
-    print(f"load: {load}, {os.cpu_count()} processors", flush=True)
 
 
 if __name__ == "__main__":

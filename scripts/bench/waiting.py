@@ -102,7 +102,7 @@ def _play(
     folder: Path, options: argparse.Namespace, episodes: int, calls: int, wait_s: float
 ) -> tuple[Played, Usage | None]:
     folder.mkdir()
-    (folder / "task.jsonl").writetext(json.dumps(TASK), encoding="utf-8")
+    (folder / "task.jsonl").write_text(json.dumps(TASK), encoding="utf-8")
     (folder / AGENT.name).write_bytes(AGENT.read_bytes())
     config = {
         "suite": "task.jsonl",
@@ -118,7 +118,7 @@ def _play(
         "service_workers": options.workers,
         "wall_time_s": calls * (wait_s + CALL_S) + SPARE_S,
     }
-    (folder / "config.yaml").writetext(json.dumps(config), encoding="utf-8")
+    (folder / "config.yaml").write_text(json.dumps(config), encoding="utf-8")
     command = [sys.executable, "-m", "fumehood", "run", "--config", "config.yaml", "--out", "run"]
     started, usage = time.monotonic(), None
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL) as process:
@@ -132,7 +132,7 @@ def _play(
 
 def _read(run: Path, ran_s: float) -> Played:
     printed = [json.loads(path.read_bytes()) for path in run.rglob("*.stdout")]
-    lines = (run / "episodes.jsonl").readtext(encoding="utf-8").splitlines()
+    lines = (run / "episodes.jsonl").read_text(encoding="utf-8").splitlines()
     return Played(
         [each["began"] for each in printed],
         [each["ended"] for each in printed],

@@ -40,7 +40,7 @@ from fumehood.engines.registry import choose_engine
 from fumehood.orchestrator.episode_runner import BoxPlan, attempt_episode
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.service_pool import ServicePool
-from fumehood.orchestrator.workspaces import Workspaces
+from fumehood.orchestrator.workspaces.plans import Workspaces
 from scripts.bench.measure import Figure, ratio, timed
 
 TASK = f"harbor:{Path(__file__).parents[2]}/examples/workspaces:fix-the-average"
