@@ -56,6 +56,9 @@ def test_it_contains_files_of_root_and_names_deleted_ones(tmp_path: Path) -> Non
         (["tests/test.sh"], tarfile.REGTYPE, "may not contain /tests/test.sh"),
         (["logs/verifier/reward.txt"], tarfile.REGTYPE, "may not contain"),
         (["app/.wh..wh.opq"], tarfile.REGTYPE, "may not contain"),
+        (["app/.wh."], tarfile.REGTYPE, "may not contain"),
+        (["app/.wh.."], tarfile.REGTYPE, "may not contain"),
+        (["app/.wh..."], tarfile.REGTYPE, "may not contain"),
         (["app/.wh.a", "app/a/b"], tarfile.REGTYPE, "contains and deletes /app/a"),
     ],
 )
@@ -112,3 +115,18 @@ def test_a_row_states_the_kept_workspace() -> None:
     verdict = Verdict({"reward": 1.0}, checkpoint="none: /app was deleted")
     assert verdict_from_json(verdict.to_json()) == verdict
     assert "checkpoint" not in Verdict().to_json()
+
+
+def test_a_compressed_file_is_read_only_up_to_the_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fumehood.orchestrator.workspaces.checkpoints.BYTES_MAX", 1000)
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w:gz") as archive:
+        for name in ("one", "two"):
+            entry = tarfile.TarInfo(f"app/{name}")
+            entry.size = 600
+            archive.addfile(entry, io.BytesIO(bytes(600)))
+    (tmp_path / "small").write_bytes(content.getvalue())
+    with pytest.raises(InputError, match="more than 1000 bytes"):
+        read_checkpoint(tmp_path / "small")

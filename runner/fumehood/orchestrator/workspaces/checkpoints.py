@@ -31,7 +31,9 @@ from fumehood.scorers.verdict import WORKSPACE
 
 CHECKPOINT = "checkpoint"
 """Setting of a task: the file and its digest. In the first state of the task: the digest."""
-_WHITEOUT, _OPAQUE = ".wh.", ".wh..wh.opq"
+_WHITEOUT = ".wh."
+_NO_NAMES = {f"{_WHITEOUT}{name}" for name in ("", ".", "..", ".wh.opq")}
+"""Marks that name no file; the last one is an opaque folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,17 +123,20 @@ def _parts(content: bytes) -> tuple[bytes, tuple[str, ...]]:
     with tarfile.open(fileobj=kept, mode="w") as target:
         for entry, data in entries_of("/", content):
             path, size = PurePosixPath(entry.name), size + len(data)
+            # A compressed tar can be much smaller than its content.
+            if size > BYTES_MAX or len(paths) + len(deleted) > FILES_MAX:
+                raise BadArtifacts(
+                    f"it has more than {BYTES_MAX} bytes or {FILES_MAX} files and folders"
+                )
             if not (entry.isreg() or entry.isdir()):
                 raise BadArtifacts(f"{path} is neither a file nor a folder")
-            if path.name == _OPAQUE or any(is_below(entry.name, own) for own in OWN):
+            if path.name in _NO_NAMES or any(is_below(entry.name, own) for own in OWN):
                 raise BadArtifacts(f"it may not contain {path}")
             if path.name.startswith(_WHITEOUT):
                 deleted.append(str(path.with_name(path.name.removeprefix(_WHITEOUT))))
             else:
                 paths.update(map(str, (path, *path.parents)))
                 target.addfile(_clean(entry, data), io.BytesIO(data))
-    if size > BYTES_MAX or len(paths) > FILES_MAX:
-        raise BadArtifacts(f"it has more than {BYTES_MAX} bytes or {FILES_MAX} files and folders")
     check_deleted(deleted)
     if both := sorted(paths & {*deleted}):
         raise BadArtifacts(f"it contains and deletes {both[0]}")
@@ -141,7 +146,8 @@ def _parts(content: bytes) -> tuple[bytes, tuple[str, ...]]:
 def tar_of_changes(box: WorkspaceBox, tops: Collection[str]) -> bytes:
     """Return the checkpoint of a killed or paused workspace.
 
-    Links, devices, pipes and sockets are left out. Everything belongs to root.
+    Links, devices, pipes, sockets and names that would delete something are left out. Everything
+    belongs to root.
 
     Args:
         box: the workspace.
@@ -162,6 +168,9 @@ def tar_of_changes(box: WorkspaceBox, tops: Collection[str]) -> bytes:
             for entry, data in entries_of(top, archive) if archive else ():
                 if entry.name == top and not entry.isdir():
                     raise BadArtifacts(f"{top} is no folder any more")
+                parts = PurePosixPath(entry.name).parts
+                if any(part.startswith(_WHITEOUT) for part in parts):
+                    continue
                 if entry.name in changed and (entry.isreg() or entry.isdir()):
                     kept += 1
                     target.addfile(_clean(entry, data), io.BytesIO(data))
