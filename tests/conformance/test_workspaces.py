@@ -268,6 +268,18 @@ def test_files_are_unpacked_before_the_start_and_links_of_the_image_stay_inside(
     assert said == "linkedmadereplaced"
 
 
+def test_a_deep_folder_is_replaced_by_a_file_and_can_be_listed(workspaces: Workspaces) -> None:
+    box = workspaces.live(
+        "mkdir deep; cd deep; i=0; while [ $i -lt 1500 ]; do mkdir d; cd d; i=$((i+1)); done; "
+        "echo ready > /app/ready; exec sleep 600"
+    )
+    eventually(lambda: box.written_bytes() > 1500 << 10)
+    box.pause()
+    assert "/app/deep" in box.changed()
+    box.unpack(packed(app__deep="new"))
+    assert content(box.copy_out("/app/deep", BYTES_MAX)) == b"new"
+
+
 def test_written_bytes_count_files_also_deleted_ones_that_are_open(workspaces: Workspaces) -> None:
     size = 8 << 20
     box = workspaces.start(f"head -c {size} /dev/zero > kept/big; sync kept/big; exec sleep 600")

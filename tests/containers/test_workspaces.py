@@ -421,6 +421,7 @@ def test_an_agent_inside_its_workspace_is_scored_in_another_box(
         "solver": looks + "/fumehood/bin/fumehood tools\n" + solution,
         "forger": FORGED_BY_DAEMON + FORGED_DEPENDENCIES + FORGED_PATH,
         "full": FULL_DISK,
+        "long": LONG_PATHS,
     }
     folders = [agent_inside(tmp_path / name, script) for name, script in agents.items()]
     run = tmp_path / "run"
@@ -428,7 +429,7 @@ def test_an_agent_inside_its_workspace_is_scored_in_another_box(
     run_tasks(run, f"{TASKS}:{NAME}", *folders, "oracle", status=2, engine=engine)
     lines = map(json.loads, (run / "episodes.jsonl").read_text("utf-8").splitlines())
     found = {row["agent"]: row for row in lines}
-    rewards = {"solver": 1.0, "forger": 0.0, "full": 0.0, "oracle": 1.0}
+    rewards = {"solver": 1.0, "forger": 0.0, "full": 0.0, "long": 0.0, "oracle": 1.0}
     assert {name: row["metrics"]["reward"] for name, row in found.items()} == rewards
     assert found["solver"]["metrics"]["agent_box"] == "shared"
     assert found["solver"]["metrics"]["verifier"]["changed"] == ["/app/average.py"]
@@ -439,7 +440,7 @@ def test_an_agent_inside_its_workspace_is_scored_in_another_box(
     assert "the agent ran inside the workspace (shared)" in fumehood("show", str(run), "solver")
     assert "shared box" in fumehood("score", str(run), status=2)
     facts = json.loads((run / "run.json").read_text("utf-8"))
-    assert [agent.get("in_workspace", False) for agent in facts["agents"]] == [*[True] * 3, False]
+    assert [agent.get("in_workspace", False) for agent in facts["agents"]] == [*[True] * 4, False]
     replayed = fumehood_json("replay", str(run), "--episode", "solver", "--json", timeout_s=600)
     assert replayed["identical"] == 1
     assert not daemon.containers(all=True, filters={"label": f"fumehood.run={facts['run']}"})

@@ -54,11 +54,15 @@ def require_short_list(folder: Path) -> None:
     Raises:
         TooLarge: see :class:`ListedPaths`.
     """
-    top, listed = len(str(folder)), ListedPaths()
-    # The daemon refuses paths that are too long here.
-    for place, folders, files in os.walk(folder):
-        for name in (*folders, *files):
-            listed.add(f"{place[top:]}/{name}")
+    top, listed, folders = len(str(folder)), ListedPaths(), [str(folder)]
+    # Without recursion, because folders can be deep.
+    while folders:
+        # The daemon refuses paths that are too long here.
+        with suppress(OSError), os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                listed.add(entry.path[top:])
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
 
 
 def used_bytes(folder: Path) -> int:

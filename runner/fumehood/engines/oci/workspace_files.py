@@ -199,7 +199,16 @@ def unpack(root: Root, archive: bytes) -> None:
             path = folder / wanted.name
             is_folder = path.is_dir() and not path.is_symlink()
             if is_folder and not entry.isdir():
-                shutil.rmtree(path)
+                # Python would reach the limit of its recursion in a deep folder.
+                command = ["rm", "-rf", "--", f"./{path.name}"]
+                with suppress(subprocess.TimeoutExpired):
+                    subprocess.run(
+                        command,
+                        cwd=folder,
+                        check=False,
+                        capture_output=True,
+                        timeout=_REMOVAL_TIMEOUT_S,
+                    )
             elif not is_folder:
                 path.unlink(missing_ok=True)
             if entry.isdir():

@@ -60,6 +60,8 @@ from fumehood.worlds.workspace import SETTING, SOCKET_NAME, STEPS
 
 T = TypeVar("T")
 ERROR_CHARS_MAX = 200
+_CAUSED_BY_FILES = (InfraError, OSError, RecursionError, ValueError)
+"""Errors that files of an agent can cause, such as deep folders and unusual names."""
 SETUP_CHARS_MAX = 500
 SETUP_FAILED = 97
 """Exit status of a workspace whose setup failed."""
@@ -277,7 +279,8 @@ class EpisodeWorkspace:
             self._kill()
             self._keep(box)
             if not self._problem:
-                self._changed = changed_files(box.changed(), plan.watched)
+                changed = self._twice(box.changed)
+                self._changed = changed_files(changed, plan.watched)
                 self._files = self._twice(lambda: copied_from(box, plan))
         except (BadArtifacts, TooLarge) as error:
             self._problem = str(error)
@@ -504,7 +507,7 @@ class EpisodeWorkspace:
             return step()
         except KilledOutside:
             raise
-        except InfraError:
+        except _CAUSED_BY_FILES:
             if self._is_abandoned():
                 raise
             self._read_unused()
@@ -512,9 +515,9 @@ class EpisodeWorkspace:
             return step()
         except KilledOutside:
             raise
-        except InfraError as error:
+        except _CAUSED_BY_FILES as error:
             self._read_unused()
-            problem = str(error)[:ERROR_CHARS_MAX]
+            problem = (str(error) or type(error).__name__)[:ERROR_CHARS_MAX]
             raise BadArtifacts(f"the engine cannot read the workspace: {problem}") from None
 
     def _read_unused(self) -> None:
