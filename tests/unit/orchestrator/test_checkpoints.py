@@ -130,3 +130,14 @@ def test_a_compressed_file_is_read_only_up_to_the_limit(
     (tmp_path / "small").write_bytes(content.getvalue())
     with pytest.raises(InputError, match="more than 1000 bytes"):
         read_checkpoint(tmp_path / "small")
+
+
+@pytest.mark.parametrize("time_s", ["inf", "nan", "1e300"])
+def test_a_time_that_no_file_can_have_is_dropped(tmp_path: Path, time_s: str) -> None:
+    with tarfile.open(tmp_path / "file", "w", format=tarfile.PAX_FORMAT) as archive:
+        entry = tarfile.TarInfo("app/average.py")
+        entry.pax_headers = {"mtime": time_s}
+        archive.addfile(entry)
+    read = read_checkpoint(tmp_path / "file")
+    with tarfile.open(fileobj=io.BytesIO(read.archive)) as archive:
+        assert [entry.mtime for entry in archive] == [0]

@@ -31,6 +31,8 @@ from fumehood.scorers.verdict import WORKSPACE
 
 CHECKPOINT = "checkpoint"
 """Setting of a task: the file and its digest. In the first state of the task: the digest."""
+_TIME_MIN_S, _TIME_END_S = -(1 << 31), 1 << 34
+"""Times that a file can have. Source: Linux, filesystems/ext4/inodes."""
 _WHITEOUT = ".wh."
 _NO_NAMES = {f"{_WHITEOUT}{name}" for name in ("", ".", "..", ".wh.opq")}
 """Marks that name no file; the last one is an opaque folder."""
@@ -214,5 +216,7 @@ def check_not_kept(paths: Iterable[Path]) -> None:
 def _clean(entry: tarfile.TarInfo, data: bytes) -> tarfile.TarInfo:
     clean = tarfile.TarInfo(entry.name.lstrip("/"))
     clean.type = tarfile.REGTYPE if entry.isreg() else tarfile.DIRTYPE
-    clean.mode, clean.mtime, clean.size = entry.mode & 0o777, entry.mtime, len(data)
+    clean.mode, clean.size = entry.mode & 0o777, len(data)
+    # A tar can state times that no file can have, such as infinity.
+    clean.mtime = entry.mtime if _TIME_MIN_S <= entry.mtime < _TIME_END_S else 0
     return clean
