@@ -136,3 +136,14 @@ def test_corrected_p_values_keep_the_order_and_never_shrink(p_values: list[float
     assert all(own <= new <= 1 for own, new in zip(p_values, corrected, strict=True))
     assert [new for _, new in sorted(zip(p_values, corrected, strict=True))] == sorted(corrected)
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+
+
+@given(st.permutations([0.0, 0.0, 0.25, 0.5, 0.5, 1.0, 1.0, -0.5, -1.0, 0.75, 0.1, 0.2, 0.3, 0.4]))
+def test_the_order_in_which_tasks_ended_has_no_effect(values: list[float]) -> None:
+    def clusters(ordered: Sequence[float]) -> list[Clusters]:
+        sums = np.array([[value] for value in ordered])
+        return [Clusters(sums, np.ones_like(sums))]
+
+    in_order, shuffled = clusters(sorted(values)), clusters(values)
+    assert clustered_intervals(shuffled) == clustered_intervals(in_order)
+    assert sign_flip_p_values(shuffled) == sign_flip_p_values(in_order)

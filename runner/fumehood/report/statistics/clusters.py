@@ -22,6 +22,7 @@ from fumehood.report.statistics.intervals import (
     Floats,
     Interval,
     draw_means,
+    order_of_rows,
     share_interval,
 )
 
@@ -159,7 +160,7 @@ def sign_flip_p_values(suites: Sequence[Clusters]) -> Floats:
     1935). With few tasks all signs are enumerated; otherwise they are drawn.
     """
     weighted: Floats = np.concatenate([suite.sums / suite.counts.sum(axis=0) for suite in suites])
-    signs = _signs(len(weighted))
+    weighted, signs = weighted[order_of_rows(weighted)], _signs(len(weighted))
     observed = np.abs(weighted.sum(axis=0)) - 1e-9
     extreme: Floats = np.zeros(weighted.shape[1])
     for batch in np.array_split(signs, max(1, len(signs) // _BATCH)):

@@ -122,8 +122,12 @@ def share_interval(successes: int, over: int) -> Interval:
 
 
 def draw_means(sums: Floats, counts: Floats, seed: int) -> Floats:
-    """Return the mean of each column in each resample; NaN without a value."""
-    times = times_drawn(len(sums), seed)
+    """Return the mean of each column in each resample; NaN without a value.
+
+    The order of the tasks has no effect, because it can be that in which they ended.
+    """
+    order = order_of_rows(sums, counts)
+    sums, counts, times = sums[order], counts[order], times_drawn(len(sums), seed)
     means = []
     for batch in np.array_split(times, max(1, RESAMPLES // _BATCH)):
         total = batch @ counts
@@ -131,6 +135,12 @@ def draw_means(sums: Floats, counts: Floats, seed: int) -> Floats:
         np.divide(batch @ sums, total, out=drawn, where=total > 0)
         means.append(drawn)
     return np.concatenate(means)
+
+
+def order_of_rows(*parts: Floats) -> NDArray[np.intp]:
+    """Return an order of rows that depends only on their values."""
+    columns = [column for part in parts for column in part.T]
+    return np.lexsort((np.zeros(len(parts[0])), *columns))
 
 
 @lru_cache(maxsize=4)
