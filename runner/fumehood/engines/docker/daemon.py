@@ -42,6 +42,7 @@ DEADLINE_S = 60
 CONNECT_DEADLINE_S = 5
 ATTEMPTS = 3
 _NOT_FOUND, _CONFLICT = 404, 409
+_ZOMBIE = "is zombie and can not be killed"
 _PATH_STATUS = "X-Docker-Container-Path-Stat"
 _SMALL_BYTES_MAX = 64 * 1024
 _CHANGES_BYTES_MAX = 256 << 20
@@ -167,7 +168,12 @@ class Daemon:
         """Stop a container at once; return whether it ran."""
 
         def kill() -> bool:
-            self.client.kill(container)
+            try:
+                self.client.kill(container)
+            except APIError as error:
+                # The process has ended, but a busy daemon has not noticed it within 10 s.
+                if _ZOMBIE not in str(error.explanation):
+                    raise
             return True
 
         return self._ask("kill a container", kill, {_NOT_FOUND: False, _CONFLICT: False})
