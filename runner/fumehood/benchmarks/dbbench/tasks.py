@@ -11,10 +11,10 @@ from pydantic import Field, model_validator
 
 from fumehood.benchmarks.dbbench.mariadb_server import has_mariadb, mariadbd
 from fumehood.benchmarks.shared.checkout import first_file
+from fumehood.benchmarks.shared.published_record import PublishedRecord
 from fumehood.benchmarks.shared.reading import (
     Place,
     Problem,
-    PublishedRecord,
     Unreadable,
     read_records,
 )

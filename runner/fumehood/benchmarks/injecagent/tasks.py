@@ -8,10 +8,10 @@ from pathlib import Path
 from pydantic import Field
 
 from fumehood.benchmarks.shared.checkout import checkout_folder
+from fumehood.benchmarks.shared.published_record import PublishedRecord
 from fumehood.benchmarks.shared.reading import (
     Place,
     Problem,
-    PublishedRecord,
     Unreadable,
     read_json,
     read_list,

@@ -11,11 +11,11 @@ from fumehood.benchmarks.knowledge.graph import Endpoint, QueryFailed, ontology,
 from fumehood.benchmarks.knowledge.scorer import OP
 from fumehood.benchmarks.knowledge.world import PARAMETERS, ROUNDS
 from fumehood.benchmarks.shared.checkout import checkout_folder
+from fumehood.benchmarks.shared.published_record import PublishedRecord
 from fumehood.benchmarks.shared.reading import (
     Place,
     Placed,
     Problem,
-    PublishedRecord,
     Unreadable,
     read_records,
 )

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from fumehood.benchmarks.shared.reading import PublishedRecord
+from fumehood.benchmarks.shared.published_record import PublishedRecord
 from fumehood.core.errors import SpecError
 from fumehood.core.ledger import Budget
 

@@ -13,7 +13,8 @@ from pydantic import Field, field_validator, model_validator
 
 from fumehood.benchmarks.osinteraction.verify import PROGRAMS
 from fumehood.benchmarks.shared.checkout import checkout_folder, digest_of_folder
-from fumehood.benchmarks.shared.reading import Placed, PublishedRecord, read_records
+from fumehood.benchmarks.shared.published_record import PublishedRecord
+from fumehood.benchmarks.shared.reading import Placed, read_records
 from fumehood.benchmarks.shared.records import cases_of, validated
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.errors import InputError

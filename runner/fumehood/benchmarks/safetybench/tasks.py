@@ -11,11 +11,11 @@ from typing import Any
 from pydantic import Field
 
 from fumehood.benchmarks.shared.checkout import checkout_folder
+from fumehood.benchmarks.shared.published_record import PublishedRecord
 from fumehood.benchmarks.shared.reading import (
     Place,
     Placed,
     Problem,
-    PublishedRecord,
     Unreadable,
     read_json,
     read_list,

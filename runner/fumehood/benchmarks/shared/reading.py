@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict
 
 from fumehood.benchmarks.shared.validation_errors import FieldError
 from fumehood.benchmarks.shared.yaml_text import JsonLoader, line_of, load_yaml
@@ -89,12 +88,6 @@ class Unreadable(InputError):
         self.problem = problem
         self.errors = tuple(errors)
         """All errors of the record; the message states the first."""
-
-
-class PublishedRecord(BaseModel):
-    """Base of the parts of records that others publish: unread keys are ignored."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
 
 
 class Mistakes(InputError):

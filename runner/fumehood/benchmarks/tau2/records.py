@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from fumehood.benchmarks.shared.reading import PublishedRecord
+from fumehood.benchmarks.shared.published_record import PublishedRecord
 
 Part = Literal["DB", "ENV_ASSERTION", "ACTION", "COMMUNICATE", "NL_ASSERTION"]
 Seat = Literal["user", "assistant"]

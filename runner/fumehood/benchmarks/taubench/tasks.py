@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from fumehood.benchmarks.shared.checkout import checkout_folder
-from fumehood.benchmarks.shared.reading import Place, Placed, PublishedRecord
+from fumehood.benchmarks.shared.published_record import PublishedRecord
+from fumehood.benchmarks.shared.reading import Place, Placed
 from fumehood.benchmarks.shared.records import validated
 from fumehood.benchmarks.taubench.world import AGENT, STOP, USER, describe
 from fumehood.core.conversation import ConversationSpec

@@ -7,10 +7,10 @@ from typing import Any
 
 from pydantic import Field
 
+from fumehood.benchmarks.shared.published_record import PublishedRecord
 from fumehood.benchmarks.shared.reading import (
     Place,
     Problem,
-    PublishedRecord,
     Unreadable,
     read_records,
 )

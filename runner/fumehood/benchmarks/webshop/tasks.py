@@ -12,11 +12,11 @@ from pathlib import Path
 from pydantic import Field
 
 from fumehood.benchmarks.shared.checkout import checkout_folder
+from fumehood.benchmarks.shared.published_record import PublishedRecord
 from fumehood.benchmarks.shared.reading import (
     Place,
     Placed,
     Problem,
-    PublishedRecord,
     Unreadable,
     read_json,
     read_text,
