@@ -43,6 +43,7 @@ CONNECT_DEADLINE_S = 5
 ATTEMPTS = 3
 _NOT_FOUND, _CONFLICT = 404, 409
 _ZOMBIE = "is zombie and can not be killed"
+_NOT_KILLED = "Could not kill running container"
 _PATH_STATUS = "X-Docker-Container-Path-Stat"
 _SMALL_BYTES_MAX = 64 * 1024
 _CHANGES_BYTES_MAX = 256 << 20
@@ -216,7 +217,8 @@ class Daemon:
             try:
                 self.client.remove_container(container, v=True, force=True)
             except APIError as error:
-                if error.status_code == _CONFLICT:
+                # A busy daemon has not noticed yet that the processes have ended.
+                if error.status_code == _CONFLICT or _NOT_KILLED in str(error.explanation):
                     raise Busy(error.explanation) from error
                 raise
 
