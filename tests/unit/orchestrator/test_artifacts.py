@@ -12,7 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fumehood.orchestrator.workspaces.artifacts import BadArtifacts, Copied, copied, files_of
+from fumehood.orchestrator.workspaces.artifacts import (
+    BadArtifacts,
+    Copied,
+    copied,
+    files_of,
+    tar_of,
+)
 from fumehood.orchestrator.workspaces.verification import rewards_of
 
 KINDS = (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE)
@@ -153,3 +159,10 @@ def test_files_of_the_agent_below_the_folder_of_rewards_are_no_rewards() -> None
     for prefix in ("", "./"):
         archive = tar({prefix + name: content for name, content in copied_by_tests.items()})
         assert rewards_of(files_of(archive)) == ({"reward": 0.0}, "")
+
+
+def test_a_tar_of_files_needs_no_other_tar() -> None:
+    alone = tar_of({"a": "1"})
+    for archive, names in ((alone, ["a"]), (tar_of({"b": "2"}, alone), ["a", "b"])):
+        with tarfile.open(fileobj=io.BytesIO(archive)) as read:
+            assert read.getnames() == names

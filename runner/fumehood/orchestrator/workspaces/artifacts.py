@@ -131,7 +131,8 @@ def tar_of(texts: Mapping[str, str], archive: bytes = b"") -> bytes:
     """Return a tar of files, relative to /, which everyone can read and execute, after those of
     another tar."""
     content = io.BytesIO(archive)
-    with tarfile.open(fileobj=content, mode="a") as target:
+    # Python cannot append to an empty tar.
+    with tarfile.open(fileobj=content, mode="a" if archive else "w") as target:
         for name, text in texts.items():
             data = text.encode("utf-8", "replace")
             entry = _entry(name, tarfile.REGTYPE, 0o755)

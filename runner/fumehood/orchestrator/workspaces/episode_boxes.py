@@ -428,6 +428,18 @@ class EpisodeWorkspace:
 
     def _run(self) -> None:
         """Start B, and kill it if it writes more than its limit."""
+        try:
+            box = self._box = self._plan.engine.start(self._spec())
+            self._started.set()
+        except (InfraError, InputError) as error:
+            self._fail(error)
+            self._release_service()
+        else:
+            self._watch(box)
+        finally:
+            self._started.set()
+
+    def _spec(self) -> BoxSpec:
         plan = self._plan
         command = (_HELPER, WORLD, f"{BOX_SOCKET_DIR}/{SOCKET_NAME}", *plan.watched)
         setup, checkpoint = plan.setup, plan.checkpoint
@@ -435,7 +447,7 @@ class EpisodeWorkspace:
             setup = (("rm", "-rf", "--", *checkpoint.deleted), *setup)
         if setup:
             command = ("/bin/sh", f"/{_SETUP}", *command)
-        spec = BoxSpec(
+        return BoxSpec(
             image=replace(plan.image, command=command),
             socket_dir=self._folder,
             limits=plan.limits,
@@ -445,16 +457,6 @@ class EpisodeWorkspace:
                 hosts=tuple(service.name for service in plan.services),
             ),
         )
-        try:
-            box = self._box = plan.engine.start(spec)
-            self._started.set()
-        except (InfraError, InputError) as error:
-            self._fail(error)
-            self._release_service()
-        else:
-            self._watch(box)
-        finally:
-            self._started.set()
 
     def _watch(self, box: WorkspaceBox) -> None:
         """Kill B if it writes more than its limit, and record a setup that failed."""
