@@ -107,6 +107,10 @@ bench-snapshots: setup-dev ## measure the costs of snapshots as ratios, up to 50
 bench: setup ## measure the costs of isolation as ratios
 	@.venv/bin/python -m scripts.bench
 
+.PHONY: bench-peers
+bench-peers: ## install the programs that `make bench` compares: SWE-ReX, and as root Inspect AI
+	@scripts/setup-originals swerex inspect
+
 .PHONY: bench-waiting
 bench-waiting: setup bubblewrap ## run a thousand boxes at once whose agents wait, for ten minutes
 	@.venv/bin/python -m scripts.bench.waiting

@@ -23,6 +23,7 @@ from scripts.bench.boxes import (
     episodes_in_boxes,
 )
 from scripts.bench.in_memory import episodes_in_memory, layers_cost, scenario_day
+from scripts.bench.inspect_samples import episodes_to_inspect
 from scripts.bench.interfaces import interface_latency
 from scripts.bench.latency import call_latency
 from scripts.bench.measure import Figure, load_of_machine
@@ -78,8 +79,8 @@ def _measure_all(path: Path | None) -> Iterator[Figure]:
             yield from bash_calls(engine)
         engine.close()
     engines = list(_ready_engines("docker", "oci"))
+    by_name = {engine.name: engine for engine in engines}
     if len(engines) == 2:
-        by_name = {engine.name: engine for engine in engines}
         yield compared_engines(by_name, WITHOUT_DAEMON_MIN, endless_case())
     starting = list(_ready_engines("bubblewrap", options=EngineOptions(forked_starts=False)))
     if starting:
@@ -87,6 +88,9 @@ def _measure_all(path: Path | None) -> Iterator[Figure]:
         both = dict(zip(("bubblewrap", "forked bubblewrap"), engines[-2:], strict=True))
         yield compared_engines(both, FORKED_MIN, endless_case())
         yield nodes_beside_one("bubblewrap")
+        by_name["forked bubblewrap"] = engines[-1]
+    if "docker" in by_name:
+        yield from episodes_to_inspect(by_name, endless_case())
     for engine in engines:
         engine.close()
 

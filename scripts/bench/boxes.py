@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -73,8 +74,7 @@ def compared_engines(engines: Mapping[str, Engine], goal: float, case: Case) -> 
         case: the task.
     """
     rates = dict.fromkeys(engines, 0.0)
-    with ServicePool(1) as pool, ThreadPoolExecutor(CONCURRENCY) as threads:
-        loops = {name: _three_calls(each, case, pool, threads) for name, each in engines.items()}
+    with loops_of_three_calls(engines, case) as loops:
         for loop in loops.values():
             loop(CONCURRENCY)
         for _ in range(ROUNDS):
@@ -89,6 +89,16 @@ def compared_engines(engines: Mapping[str, Engine], goal: float, case: Case) -> 
         at_least=True,
         detail=f"({mine:.1f} against {theirs:.1f} /s)",
     )
+
+
+@contextmanager
+def loops_of_three_calls(
+    engines: Mapping[str, Engine], case: Case
+) -> Iterator[dict[str, Callable[[int], float]]]:
+    """Yield for each engine a function that plays a number of episodes, each with three calls, and
+    returns the episodes per second."""
+    with ServicePool(1) as pool, ThreadPoolExecutor(CONCURRENCY) as threads:
+        yield {name: _three_calls(each, case, pool, threads) for name, each in engines.items()}
 
 
 def _three_calls(
