@@ -165,12 +165,13 @@ class Threads:
     """A cluster whose nodes are in this process; each is started when the one before has been."""
 
     size = 2
+    node = Node
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(1)
 
     def new_node(self, calls_at_once: int) -> Node:
-        return Node()
+        return self.node()
 
     def call(self, node: Node, method: str, *arguments: bytes) -> Future[Any]:
         return self._threads.submit(getattr(node, method), *arguments)
@@ -186,6 +187,44 @@ def test_a_run_that_waits_for_nodes_says_how_many_are_ready() -> None:
         nodes.start(said.append)
     assert re.fullmatch(r"waiting for the nodes: 0 of 2 ready, 0 s elapsed", said[0])
     assert re.fullmatch(r"waiting for the nodes: 2 of 2 ready, \d+ s elapsed", said[-1])
+
+
+class BrokenNode(Node):
+    """A node that does not answer as it should."""
+
+    answer = b""
+
+    def play(self, request: bytes) -> bytes:
+        return self.answer
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"\xff",
+        b"[" * 100_000,
+        b"null",
+        b"{}",
+        b'{"error": 3}',
+        b'{"attempts": [], "exchanges": []}',
+        b'{"attempts": [{"records": "%"}], "exchanges": []}',
+        b'{"attempts": 1e999, "exchanges": []}',
+    ],
+)
+def test_a_malformed_answer_of_a_node_is_a_failure_of_the_infrastructure(
+    answer: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setup = setup_of()
+    monkeypatch.setattr(BrokenNode, "answer", answer)
+    monkeypatch.setattr(Threads, "node", BrokenNode)
+    plan = InlinePlan((InlineAgent("agent", "policy_aware"),))
+    with closing(Nodes(cast("Any", Threads()), settings_of(setup), at_once=1)) as nodes:
+        nodes.start(lambda _: None)
+        attempt = nodes.play(setup.episodes[0].to_spec(60_000), plan, (), lambda _: None)
+    assert attempt.infra is not None
+    assert attempt.infra.kind is InfraKind.ENGINE
+    assert attempt.infra.detail.startswith("an answer of a node cannot be read: ")
 
 
 def test_a_malformed_request_is_an_error_and_no_exception(node: Node) -> None:

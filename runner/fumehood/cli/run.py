@@ -31,7 +31,7 @@ from fumehood.cli.selection import (
     with_selection,
 )
 from fumehood.core.errors import InputError
-from fumehood.orchestrator.config import RunConfig, read_yaml, run_config
+from fumehood.orchestrator.config import RunConfig, machine_settings, read_yaml, run_config
 from fumehood.orchestrator.experiment import is_experiment
 from fumehood.orchestrator.launch import Progress, resume_run, start_run
 from fumehood.records.row import EpisodeRow
@@ -276,7 +276,7 @@ def resume(
         RunProgress(Console(stderr=True), quiet=as_json) as progress,
         _sent_to(otlp, progress.callbacks()) as callbacks,
     ):
-        folder = resume_run(run_dir, callbacks, changes)
+        folder = resume_run(run_dir, callbacks, {**_machine_changes(), **changes})
     return finish(folder, folder.rows(), as_json=as_json)
 
 
@@ -303,6 +303,13 @@ def _sent_to(otlp: str | None, callbacks: Progress) -> Iterator[Progress]:
         yield replace(callbacks, on_start=on_start, on_row=on_row)
     finally:
         say(f"fumehood: {telemetry.close()}", err=True)
+
+
+def _machine_changes() -> dict[str, object]:
+    """Return the settings of environment variables such as ``FUMEHOOD_ENGINE``."""
+    given = machine_settings(os.environ)
+    # A runtime belongs to an engine.
+    return {"runtime": None, **given} if "engine" in given else given
 
 
 def _check_trust(engine: str, *, is_set: bool) -> None:

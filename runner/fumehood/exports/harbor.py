@@ -13,6 +13,7 @@ from uuid import NAMESPACE_URL, uuid5
 from fumehood.core.outcome import Infra, OutOfBudget, outcome_name
 from fumehood.exports.atif import trajectory
 from fumehood.exports.exported import NO_MODEL, ExportedEpisode, ExportedRun, ModelReply, iso_time
+from fumehood.report.safe_text import safe
 from fumehood.scorers.verdict import (
     REWARD,
     VERIFIER,
@@ -35,11 +36,11 @@ def trials(run: ExportedRun) -> Iterator[tuple[str, bytes]]:
         if rewards := _rewards(episode, verdict):
             yield f"{folder}/verifier/reward.json", _json(rewards)
         if verdict is not None:
-            yield f"{folder}/verifier/test-stdout.txt", verdict.output.encode()
+            yield f"{folder}/verifier/test-stdout.txt", _printed(verdict)
             for name, step in verdict.steps:
                 place = f"{folder}/steps/{name.replace('/', '__')}/verifier"
                 yield f"{place}/reward.json", _json(dict(step.rewards))
-                yield f"{place}/test-stdout.txt", step.output.encode()
+                yield f"{place}/test-stdout.txt", _printed(step)
 
 
 def _result(
@@ -133,6 +134,11 @@ def _exception(episode: ExportedEpisode, timing: dict[str, str]) -> dict[str, st
         "exception_traceback": "",
         "occurred_at": timing.get("finished_at", iso_time(0)),
     }
+
+
+def _printed(verdict: Verdict) -> bytes:
+    """Return the output of the tests for a terminal. Programs of the agent can write it."""
+    return safe(verdict.output).encode("utf-8", "replace")
 
 
 def _json(value: object) -> bytes:

@@ -298,6 +298,9 @@ def _config_of(text: str) -> AgentConfig:
 
 
 def _source(reference: str) -> AgentSource:
+    if not reference:
+        # As a path, it would mean the current folder.
+        raise InputError("the name of an agent is empty: name one, such as policy_aware")
     if reference in BUILTIN or reference in WITH_MODEL:
         return AgentSource(AgentKind.BUILTIN, reference)
     folder = Path(reference)

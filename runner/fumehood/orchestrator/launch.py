@@ -34,6 +34,7 @@ from fumehood.orchestrator.workspaces.checkpoints import check_not_kept
 from fumehood.orchestrator.workspaces.plans import is_inside
 from fumehood.records.files import make_private_folder
 from fumehood.records.frozen_suite import freeze_suite
+from fumehood.records.redaction import Redaction
 from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.run_folder import RunFolder, one_writer
 from fumehood.records.run_reader import Accept, RunReader, open_run
@@ -283,6 +284,7 @@ def _execute(
             playing.abandon,
             playing.runner.attempt_all,
             progress.on_wait,
+            Redaction(secret),
         )
         run.execute(to_run, progress.on_row)
     folder.seal()

@@ -13,6 +13,7 @@ import secrets
 import traceback
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from hashlib import sha256
 
 from fumehood.core.episode_spec import monitor_spec_from_json
@@ -157,6 +158,9 @@ class Node:
         exchanges: list[ModelExchange] = []
         attempts = [
             attempt_episode(spec, plan, pool, recorded, exchanges.append) for spec, plan in episodes
+        ]
+        attempts = [
+            replace(attempt, infra=self._redaction.outcome(attempt.infra)) for attempt in attempts
         ]
         return reply_to_bytes(Reply(attempts, list(map(self._redaction.exchange, exchanges))))
 

@@ -250,17 +250,12 @@ class Nodes:
         except _Lost:
             infra = Infra(InfraKind.ENGINE, "the node that played the episode was lost")
             return Reply([failed_attempt(infra, started) for _ in specs], [])
-        value = json.loads(answer)
-        if "error" in value:
-            kind, text = value["error"]
-            if kind == INPUT:
-                raise InputError(text)
-            infra = Infra(InfraKind.ENGINE, text)
+        try:
+            return _reply_of(json.loads(answer), specs, started)
+        except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
+            problem = f"an answer of a node cannot be read: {type(error).__name__}"
+            infra = Infra(InfraKind.ENGINE, problem)
             return Reply([failed_attempt(infra, started) for _ in specs], [])
-        reply = reply_from_json(value)
-        if len(reply.attempts) != len(specs):
-            raise InfraError(f"a node returned {len(reply.attempts)} of {len(specs)} episodes")
-        return reply
 
     @contextmanager
     def _lease(self) -> Iterator[_Slot]:
@@ -361,6 +356,25 @@ class Nodes:
             timer = Timer(RESTART_S, self._begin, (slot,))
             timer.daemon = True
             timer.start()
+
+
+def _reply_of(value: Object, specs: Sequence[EpisodeSpec], started: float) -> Reply:
+    """Return the attempts of an answer, or failed ones if it states an error.
+
+    Raises:
+        InputError: the answer states one.
+        ValueError: it contains other episodes; malformed answers raise other errors.
+    """
+    if "error" in value:
+        kind, text = value["error"]
+        if kind == INPUT:
+            raise InputError(text)
+        infra = Infra(InfraKind.ENGINE, str(text))
+        return Reply([failed_attempt(infra, started) for _ in specs], [])
+    reply = reply_from_json(value)
+    if len(reply.attempts) != len(specs):
+        raise ValueError(f"{len(reply.attempts)} of {len(specs)} episodes")
+    return reply
 
 
 class _Lost(Exception):

@@ -27,6 +27,7 @@ from fumehood.orchestrator.scoring import ScoredAttempt
 from fumehood.orchestrator.scoring_process import Request
 from fumehood.orchestrator.stop_signals import Stopped, StopRequests
 from fumehood.orchestrator.workspaces.verification import with_verdict
+from fumehood.records.redaction import NO_SECRETS, Redaction
 from fumehood.records.row import IDENTITY, EpisodeRow
 from fumehood.records.run_folder import RunFolder
 from fumehood.records.run_reader import folder_to_resume
@@ -84,6 +85,7 @@ class Run:
         abandon: Callable[[], None],
         attempt_all: AttemptEpisodes | None = None,
         tell: Callable[[str], None] = lambda _: None,
+        redaction: Redaction = NO_SECRETS,
     ) -> None:
         """Create the run; :meth:`execute` starts it.
 
@@ -97,6 +99,7 @@ class Run:
             abandon: fails every running episode at once.
             attempt_all: attempts a group of episodes; None attempts one after another.
             tell: called with one line for the user when a signal takes effect.
+            redaction: removes the secrets of the run from the details of failures.
         """
         self._folder = folder
         self._attempt = attempt
@@ -108,6 +111,7 @@ class Run:
         self._stop = stop
         self._abandon = abandon
         self._tell = tell
+        self._redaction = redaction
         self._is_ending = self._is_abandoned = False
         self._signals_to_finish = 0
         """Signals that asked to finish what has begun; the next one abandons it."""
@@ -261,7 +265,7 @@ class Run:
         return EpisodeRow(
             name=planned.name,
             seed=planned.seed,
-            outcome=scored.outcome,
+            outcome=self._redaction.outcome(scored.outcome),
             score=scored.score,
             trace=trace,
             trace_digest=scored.trace_digest,

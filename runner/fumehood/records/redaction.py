@@ -8,11 +8,13 @@ import re
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote, quote_plus
 
+from fumehood.core.outcome import Infra
 from fumehood.core.trace import ModelExchange
 
+T = TypeVar("T")
 CHARACTERS_MIN = 8
 """Shorter secrets are placeholders such as ``none``, which texts contain anyway."""
 REDACTED = b"[key]"
@@ -40,6 +42,17 @@ class Redaction:
         """Return an exchange without secrets in its request and its response."""
         request, response = map(self.redacted, (exchange.request, exchange.response))
         return replace(exchange, request=request, response=response)
+
+    def outcome(self, outcome: T) -> T:
+        """Return an outcome without secrets in the detail of a failure of the infrastructure,
+        which can be a message of a daemon."""
+        if not isinstance(outcome, Infra):
+            return outcome
+        detail = self.redacted(outcome.detail.encode("utf-8", "replace")).decode()
+        return replace(outcome, detail=detail)
+
+
+NO_SECRETS = Redaction(())
 
 
 def secrets_in(values: Mapping[str, Any]) -> Iterator[str]:

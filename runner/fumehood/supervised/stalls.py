@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from threading import Lock, Thread
 
@@ -36,7 +36,7 @@ class StopMeter:
         caller does so, at the interval. ``busy_ns`` returns for how long the process ran or
         waited to run."""
         self._now_ns = now_ns
-        self._busy_ns = busy_ns or _busy_ns
+        self._busy_ns = busy_ns or BusyTime().passed_ns
         self._lock = Lock()
         self._stopped_ns = 0
         self._last_ns = now_ns()
@@ -81,9 +81,28 @@ def stop_meter() -> StopMeter:
     return StopMeter().start()
 
 
-def _busy_ns() -> int:
-    """Return processor time of this process and the waiting time of its threads for processors."""
-    waited_ns = 0
+class BusyTime:
+    """Counts processor time of this process, and for how long its threads waited for processors.
+
+    A thread that ends takes its number with it, so each reading adds what is new.
+    """
+
+    def __init__(self) -> None:
+        self._waited_ns = 0
+        self._by_thread: dict[str, int] = {}
+
+    def passed_ns(self) -> int:
+        """Return the time so far, nanoseconds; never less than before."""
+        before, self._by_thread = self._by_thread, dict(_waits_ns())
+        for thread, waited_ns in self._by_thread.items():
+            # A later thread can have the number of one that has ended.
+            earlier_ns = before.get(thread, 0)
+            self._waited_ns += waited_ns - (earlier_ns if earlier_ns <= waited_ns else 0)
+        return time.process_time_ns() + self._waited_ns
+
+
+def _waits_ns() -> Iterator[tuple[str, int]]:
+    """Yield each thread of this process with the time that it waited for a processor."""
     try:
         threads = os.listdir("/proc/self/task")
     except OSError:  # No descriptor is free.
@@ -93,9 +112,8 @@ def _busy_ns() -> int:
             # An unbuffered file of Python makes twice as many system calls.
             file = os.open(f"/proc/self/task/{thread}/schedstat", os.O_RDONLY | os.O_CLOEXEC)
             try:
-                waited_ns += int(os.read(file, _LINE_BYTES).split()[1])
+                yield thread, int(os.read(file, _LINE_BYTES).split()[1])
             finally:
                 os.close(file)
         except (OSError, IndexError, ValueError):
             continue  # The thread has ended, or the kernel does not count.
-    return time.process_time_ns() + waited_ns

@@ -14,6 +14,7 @@ from fumehood.cli.experiment import experiment
 from fumehood.cli.main import fumehood
 from fumehood.core.errors import InputError
 from fumehood.engines.registry import AUTO, ENGINES
+from tests.parts.cut_short import cut_short
 
 SETTINGS = {
     "format": "fumehood.experiment/1",
@@ -51,6 +52,21 @@ def test_an_invalid_variable_is_named(tmp_path: Path) -> None:
     done = played(tmp_path / "out", concurrency="many")
     assert isinstance(done.exception, InputError)
     assert str(done.exception).startswith("FUMEHOOD_CONCURRENCY: concurrency")
+
+
+def test_a_variable_overrides_the_settings_of_a_run_that_is_resumed_and_a_flag_overrides_both(
+    tmp_path: Path,
+) -> None:
+    assert played(tmp_path / "out", engine="inline").exception is None
+    (run,) = (manifest.parent for manifest in tmp_path.rglob("run.json"))
+    cut_short(run, 0)
+
+    def resumed(*words: str) -> Result:
+        variables = {"FUMEHOOD_ENGINE": "none"}
+        return CliRunner().invoke(fumehood, ["resume", str(run), "--json", *words], env=variables)
+
+    assert "none" in str(resumed().exception)
+    assert resumed("--engine", "inline").exception is None
 
 
 @pytest.fixture

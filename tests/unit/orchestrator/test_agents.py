@@ -110,6 +110,8 @@ def test_a_class_has_keyword_arguments_in_the_flag_and_in_the_file(
         ('acp:opencode{"patience": 1}', "takes the settings `permissions`"),
         ("acp:", "acp: lacks the name of an agent: name a recipe (opencode), a folder with a"),
         ("mine=acp:", "a Dockerfile, or an image, such as acp:opencode, acp:FOLDER or acp:IMAGE"),
+        ("", "the name of an agent is empty"),
+        ('{"patience": 1}', "the name of an agent is empty"),
         ("acp:noop", "name a recipe (opencode), a folder with a Dockerfile, or an image"),
     ],
 )

@@ -25,6 +25,7 @@ from fumehood.orchestrator.judging import JudgeSource, RunJudge
 from fumehood.orchestrator.plan import PlannedEpisode, plan_episodes
 from fumehood.orchestrator.run import CONSECUTIVE_FAILURES_MAX, AttemptEpisode, Run, RunLimits
 from fumehood.orchestrator.stop_signals import Stopped, StopRequests
+from fumehood.records.redaction import Redaction
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_folder import RunFolder
 from fumehood.service.inline import play_in_process
@@ -97,6 +98,7 @@ class Runs:
             self.stop,
             self.abandoned.set,
             tell=self.messages.append,
+            redaction=Redaction(["sk-of-the-registry"]),
         )
         run.execute(episodes, self._on_row)
         return self.folder
@@ -104,6 +106,12 @@ class Runs:
     def _on_row(self, row: EpisodeRow) -> None:
         self.rows.append(row)
         self._turn.release()
+
+
+def test_the_detail_of_a_failure_contains_no_key(runs: Runs) -> None:
+    failure = Infra(InfraKind.ENGINE, "401 from https://me:sk-of-the-registry@images")
+    (row,) = runs.run(planned_episodes(1), in_order([failure])).rows()
+    assert row.outcome == Infra(InfraKind.ENGINE, "401 from https://me:[key]@images")
 
 
 @pytest.fixture

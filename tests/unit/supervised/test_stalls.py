@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from hashlib import sha256
 from itertools import count
+from threading import Barrier, Event, Thread
 
 import pytest
 
-from fumehood.supervised.stalls import BEATS_A_READING, INTERVAL_NS, StopMeter, stop_meter
+from fumehood.supervised.stalls import (
+    BEATS_A_READING,
+    INTERVAL_NS,
+    BusyTime,
+    StopMeter,
+    stop_meter,
+)
 
 MS = 1_000_000
 INTERVAL_MS = INTERVAL_NS // MS
@@ -83,3 +92,30 @@ def test_a_stop_between_two_readings_is_measured() -> None:
 
 def test_a_process_has_one_meter() -> None:
     assert stop_meter() is stop_meter()
+
+
+def test_the_time_that_a_thread_waited_for_a_processor_still_counts_after_its_end() -> None:
+    busy, begun, may_end = BusyTime(), Barrier(3), Event()
+
+    def compete() -> None:
+        begun.wait()
+        # A digest of many bytes is computed without the interpreter's lock.
+        sha256(bytes(64 << 20))
+        begun.wait()
+        may_end.wait()
+
+    processors = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {min(processors)})
+        threads = [Thread(target=compete) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        begun.wait()
+        begun.wait()
+        before_ns = busy.passed_ns()
+        may_end.set()
+        for thread in threads:
+            thread.join()
+        assert busy.passed_ns() >= before_ns
+    finally:
+        os.sched_setaffinity(0, processors)
