@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -95,3 +98,25 @@ def test_a_refusal_of_forked_starts_needs_an_engine_that_has_them(name: str) -> 
 def test_a_runtime_is_rejected_by_engines_without_runtimes(name: str) -> None:
     with pytest.raises(InputError, match="remove --runtime or use --engine docker or oci"):
         choose_engine(name, EngineOptions(runtime="runsc"))
+
+
+AS_ORDINARY_USER = """
+import os
+from fumehood.engines.oci.engine import OciEngine
+engine = OciEngine()
+os.setuid(1234)
+readiness = engine.check()
+print(readiness.ready, readiness.detail)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes an ordinary user")
+def test_oci_refuses_an_ordinary_user_with_the_reason_and_the_remedy() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", AS_ORDINARY_USER], check=True, capture_output=True, text=True
+    )
+
+    ready, _, detail = done.stdout.partition(" ")
+    assert ready == "False"
+    assert "separate user and a control group" in detail
+    assert "run fumehood as root, or use --engine bubblewrap" in detail

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fumehood.engines.docker.container import group_parent, sandboxed_runtimes
+from fumehood.engines.docker.container import group_parent, runtime_problem, sandboxed_runtimes
 
 INFO = {
     "DefaultRuntime": "runc",
@@ -19,6 +19,15 @@ INFO = {
 
 def test_runtimes_with_their_own_kernel_are_listed() -> None:
     assert sandboxed_runtimes(INFO) == ("boxes", "gvisor")
+
+
+def test_a_podman_that_answers_at_the_socket_of_docker_is_refused_with_the_remedy() -> None:
+    assert not runtime_problem(INFO, None)
+
+    problem = runtime_problem(INFO | {"ServerVersion": "4.3.1", "BuildahVersion": "1.28.2"}, None)
+
+    assert "Podman 4.3.1" in problem
+    assert "DOCKER_HOST" in problem
 
 
 @pytest.mark.parametrize(

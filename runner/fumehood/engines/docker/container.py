@@ -208,6 +208,8 @@ def has_user_namespace(info: Mapping[str, Any]) -> bool:
 
 _OWN_KERNEL = ("runsc", "kata")
 """Prefixes of the binaries of runtimes that bring a kernel: gVisor, Kata Containers."""
+_IS_PODMAN = "BuildahVersion"
+"""Field that only Podman adds to the answer to ``GET /info``, with and without root."""
 _HOST_SOCKETS = "--host-uds="
 """Flag of gVisor; without it a box cannot open a socket of the host. Source: runsc flags --help."""
 
@@ -220,6 +222,11 @@ def isolation_of(info: Mapping[str, Any], runtime: str | None) -> Isolation:
 
 def runtime_problem(info: Mapping[str, Any], runtime: str | None) -> str:
     """Return why a runtime cannot start boxes, with the remedy; empty if it can."""
+    if _IS_PODMAN in info:
+        return (
+            f"Podman {info['ServerVersion']} answers instead of Docker, and its boxes are not "
+            "tested; set DOCKER_HOST to the socket of a Docker daemon, or use --engine bubblewrap"
+        )
     name = runtime or info["DefaultRuntime"]
     known = info["Runtimes"]
     if name not in known:

@@ -263,7 +263,11 @@ class OciEngine(ChildBoxEngine, Engine):
 
     def _problem(self) -> str:
         if os.geteuid() != 0:
-            return "the oci engine needs root, for overlays and control groups; use bubblewrap"
+            # Not what is missing on this machine: a user who installs it would still be refused.
+            return (
+                "the oci engine needs root, to give each box a separate user and a control group; "
+                "run fumehood as root, or use --engine bubblewrap"
+            )
         if platform.machine() not in ARCHITECTURES:
             return f"the oci engine runs on {' and '.join(ARCHITECTURES)}, not {platform.machine()}"
         if hierarchies() is None:
