@@ -21,6 +21,8 @@ from scripts.bench.boxes import (
     WITHOUT_DAEMON_MIN,
     compared_engines,
     episodes_in_boxes,
+    forked_to_bare,
+    start_of_sdk,
 )
 from scripts.bench.in_memory import episodes_in_memory, layers_cost, scenario_day
 from scripts.bench.inspect_samples import episodes_to_inspect
@@ -72,6 +74,7 @@ def _measure_all(path: Path | None) -> Iterator[Figure]:
     yield from episodes_through_service(cases[:300], workers=2)
     yield from cost_of_processes(endless_case())
     yield from interface_latency(endless_case())
+    yield start_of_sdk()
     for engine in _ready_engines("docker", "bubblewrap"):
         yield from call_latency(engine, endless_case())
         if engine.name == "docker":
@@ -87,6 +90,8 @@ def _measure_all(path: Path | None) -> Iterator[Figure]:
         engines += [*starting, BubblewrapEngine()]
         both = dict(zip(("bubblewrap", "forked bubblewrap"), engines[-2:], strict=True))
         yield compared_engines(both, FORKED_MIN, endless_case())
+        if os.geteuid() == 0:
+            yield forked_to_bare(engines[-1], endless_case())
         yield nodes_beside_one("bubblewrap")
         by_name["forked bubblewrap"] = engines[-1]
     if "docker" in by_name:

@@ -11,10 +11,9 @@ import gc
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from inspect import isawaitable, iscoroutinefunction
 from typing import Any
 
-from fumehood_agent.adapter import work
+from fumehood_agent.adapter import is_coroutine_function, work
 from fumehood_agent.errors import ServiceUnavailable, UsageError
 from fumehood_agent.loading import load_agent
 from fumehood_agent.session import Session
@@ -60,7 +59,7 @@ def run(
         model_settings: JSON object with the settings of the model that are not defaults.
     """
     agent = load_agent(name, calls_file, model, arguments, model_settings)
-    if iscoroutinefunction(getattr(agent, "run", None)):
+    if is_coroutine_function(getattr(agent, "run", None)):
         import asyncio
 
         from fumehood_agent import aio  # It imports asyncio, which other agents do not need.
@@ -76,12 +75,19 @@ def play(agent: Any, seat: Any) -> None:
     if hasattr(agent, "run"):
         while not seat.ended:
             task = seat.task
-            if isawaitable(agent.run(seat)):
+            returned = agent.run(seat)
+            if returned is not None and _is_awaitable(returned):
                 raise UsageError("run() returned a coroutine: define it with `async def run`")
             if not seat.ended and seat.task is task:
                 seat.submit()
     else:
         work(agent, seat)
+
+
+def _is_awaitable(returned: object) -> bool:
+    from inspect import isawaitable  # Imported here, because its import takes time.
+
+    return isawaitable(returned)
 
 
 def _parser() -> argparse.ArgumentParser:

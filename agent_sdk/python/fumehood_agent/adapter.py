@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from inspect import iscoroutinefunction
+from types import FunctionType, MethodType
 from typing import Any, Protocol, TypedDict
 
 from fumehood_agent.errors import Ended, NotAnAction
 from fumehood_agent.observation import Observation, Transcript
 from fumehood_agent.seat import JsonObject, Seat
+
+_RETURNS_COROUTINE = 0x80
+"""``CO_COROUTINE`` of the module inspect."""
 
 
 class Action(TypedDict):
@@ -80,12 +83,22 @@ def work(agent: Agent, seat: Seat) -> Ending:
         Exception: the agent raised it.
     """
     act: Callable[[Observation], Any] = agent.act
-    if not iscoroutinefunction(act):
+    if not is_coroutine_function(act):
         return _work(agent, act, seat)
     from asyncio import Runner  # Most agents do not need it, and its import takes time.
 
     with Runner() as runner:
         return _work(agent, lambda observation: runner.run(act(observation)), seat)
+
+
+def is_coroutine_function(function: object) -> bool:
+    """Return whether a call of ``function`` returns a coroutine."""
+    plain = function.__func__ if isinstance(function, MethodType) else function
+    if isinstance(plain, FunctionType) and not plain.__dict__:
+        return bool(plain.__code__.co_flags & _RETURNS_COROUTINE)
+    import inspect  # Few agents need it, and its import takes time.
+
+    return inspect.iscoroutinefunction(function)
 
 
 def _work(agent: Agent, act: Callable[[Observation], object], seat: Seat) -> Ending:

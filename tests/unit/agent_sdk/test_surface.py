@@ -84,10 +84,15 @@ def test_importing_has_no_side_effects(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_import_leaves_asyncio_to_those_who_use_it() -> None:
+def test_the_import_leaves_asyncio_and_inspect_to_those_who_use_them() -> None:
     program = (
-        "import sys, fumehood_agent, grpc\n"
-        "assert not {'asyncio', 'grpc.aio'} & sys.modules.keys(), 'imported'\n"
+        "import sys\n"
+        "before = set(sys.modules)\n"
+        "import fumehood_agent.__main__, dataclasses, grpc\n"
+        "unused = {'asyncio', 'calendar', 'grpc.aio', 'inspect', 'pkgutil', 'traceback'}\n"
+        "assert not unused & (sys.modules.keys() - before), 'imported'\n"
+        "import inspect\n"
+        "assert dataclasses.inspect.signature is inspect.signature\n"
         "import asyncio.events\n"
         "assert grpc.aio.AioRpcError is __import__('grpc.aio').aio.AioRpcError\n"
         "assert grpc.aio is sys.modules['grpc.aio']\n"

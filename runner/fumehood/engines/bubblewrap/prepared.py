@@ -24,6 +24,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -50,6 +51,7 @@ _IMPORTED = (
     *("fumehood_agent.session", "argparse", "inspect", "traceback"),
 )
 """Modules that nearly every agent process needs."""
+_WARM_UP_TIMEOUT_S, _POLL_S = 10.0, 0.001
 _FAILED = 1
 
 
@@ -67,6 +69,7 @@ def main(control_fd: int) -> None:
     program = control.recv(FILTER_BYTES_MAX)[1:]  # After a byte, because no packet is empty.
     for module in _IMPORTED:
         import_module(module)
+    _warm_up()
     problem = _problem()
     control.send((problem or "ready").encode())
     if problem:
@@ -80,9 +83,27 @@ def main(control_fd: int) -> None:
         _run(agent)
 
 
+def _warm_up() -> None:
+    """Use gRPC once and shut it down, so that boxes start it in a quarter of the time.
+
+    They share the memory of what gRPC initialises only once. :func:`_problem` reports threads that
+    remain.
+    """
+    before = _threads()
+    import_module("grpc").insecure_channel("unix:/none").close()
+    gc.collect()
+    deadline = time.monotonic() + _WARM_UP_TIMEOUT_S
+    while _threads() != before and time.monotonic() < deadline:
+        time.sleep(_POLL_S)
+
+
+def _threads() -> int:
+    return len(os.listdir("/proc/self/task"))
+
+
 def _problem() -> str:
     """Return why this process must not fork boxes; empty if it may."""
-    if len(os.listdir("/proc/self/task")) != 1:
+    if _threads() != 1:
         return "the imported modules have started threads"
     mapped = Path("/proc/self/maps").read_text("utf-8").splitlines()
     if any("w" in line.split()[1] and "s" in line.split()[1] for line in mapped):
