@@ -10,6 +10,7 @@ import os
 import resource
 import signal
 import socket
+import struct
 import threading
 import time
 from collections.abc import Callable
@@ -57,11 +58,14 @@ def allocate(question: JsonObject) -> JsonObject:
 
 
 def die(question: JsonObject) -> JsonObject:
-    """End by the signal in the question."""
-    number = question["signal"]
-    assert isinstance(number, int)
-    os.kill(os.getpid(), number)
-    signal.pause()
+    """Crash."""
+    ctypes.string_at(0)
+    return {}
+
+
+def abort(question: JsonObject) -> JsonObject:
+    """Crash as native code does that finds an error."""
+    ctypes.CDLL(None).abort()
     return {}
 
 
@@ -84,6 +88,7 @@ def attempt(question: JsonObject) -> JsonObject:
         "slows its user": _can(lambda: os.setpriority(os.PRIO_USER, 0, 1)),
         "stops itself": _can(lambda: os.kill(os.getpid(), signal.SIGSTOP)),
         "kills itself": _can(lambda: os.kill(os.getpid(), signal.SIGKILL)),
+        "signals a process of its user": _can(lambda: os.kill(os.getpid(), 0)),
         "chooses a signal of a file": _can(lambda: fcntl.fcntl(0, _F_SETSIG, signal.SIGSTOP)),
         "slows itself": _can(lambda: os.nice(1)),
         "is at a terminal": any(map(os.isatty, range(3))),
@@ -106,6 +111,26 @@ def reach(question: JsonObject) -> JsonObject:
             sender.sendto(b"", str(question["any"]))
 
     return {"connects": _can(connect), "sends": _can(send)}
+
+
+def leave_message(question: JsonObject) -> JsonObject:
+    """Try to leave, on a program of the machine, what another process can notice."""
+    file = os.open("/usr/bin/env", os.O_RDONLY)
+    folder = os.open("/usr/bin", os.O_RDONLY)
+    record = struct.pack("hhqqi4x", fcntl.F_RDLCK, os.SEEK_SET, 0, 1, 0)
+    could: JsonObject = {
+        "locks the file": _can(lambda: fcntl.flock(file, fcntl.LOCK_SH)),
+        "locks a record": _can(lambda: fcntl.fcntl(file, fcntl.F_SETLK, record)),
+        "locks a record for the open file": _can(
+            lambda: fcntl.fcntl(file, fcntl.F_OFD_SETLK, record)
+        ),
+        "reads locks": _can(lambda: fcntl.fcntl(file, fcntl.F_GETLK, record)),
+        "watches the folder": _can(lambda: fcntl.fcntl(folder, fcntl.F_NOTIFY, fcntl.DN_RENAME)),
+        "plans reads": _can(lambda: os.posix_fadvise(file, 0, 0, os.POSIX_FADV_NORMAL)),
+    }
+    for descriptor in (file, folder):  # Also ends the watch, which would send a signal.
+        os.close(descriptor)
+    return could
 
 
 def share(question: JsonObject) -> JsonObject:

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import ctypes
 import os
-import signal
 import struct
 
 from fumehood.supervised.libseccomp import (
     ALLOW,
     EQUAL,
-    GREATER,
     MASKED_EQUAL,
     NOT_EQUAL,
     REJECT,
@@ -51,11 +49,13 @@ REJECTED = """
     setuid setgid setreuid setregid setresuid setresgid setgroups setfsuid setfsgid capset
     personality inotify_init inotify_init1 mknod mknodat
 
+    mincore cachestat fadvise64
+
     connect
 """.split()  # noqa: SIM905
 """Grouped: kernel attack surface; other processes; keys; mounts and namespaces; shared memory; the
-machine; the own identity and shared quotas; sockets of other programs, which Landlock does not
-protect."""
+machine; the own identity and shared quotas; the page cache; sockets of other programs, which
+Landlock does not protect."""
 
 OWN_PROCESS_ONLY = {
     "prlimit64": 0,
@@ -69,19 +69,15 @@ OWN_PROCESS_ONLY = {
 """Rejected for other processes, whose limits and priorities the same user could change. The number
 is that of the argument with the process ID; 0 is the own process."""
 
-SIGNAL_ARGUMENT = {
-    "kill": 1,
-    "tkill": 1,
-    "tgkill": 2,
-    "rt_sigqueueinfo": 1,
-    "rt_tgsigqueueinfo": 2,
-}
-"""Calls that send a signal, with the argument that is its number. Without programs, a process may
-only crash itself: it must not look as if an outsider had stopped or killed it."""
-_SENT_SIGNALS = frozenset(
-    {0, signal.SIGILL, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGSEGV}
-)
+SIGNALS = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
+"""Calls that send a signal, rejected unless the process may start programs: it must not look as if
+an outsider had stopped or killed it. Before Linux 6.12, Landlock permits signals to all processes
+of the user, such as those of other episodes. abort(3) needs none: it ends with an invalid
+instruction."""
 _F_SETOWN, _F_SETSIG, _F_SETOWN_EX = 8, 10, 15
+_LOCKS_AND_WATCHES = (5, 6, 7, 36, 37, 38, 1024, 1026)
+"""Commands of fcntl(2): record locks, locks of open files, F_SETLEASE and F_NOTIFY. All processes
+share the files of Python, so a lock on one carries messages, and thousands delay the machine."""
 _SOCKET_TYPE, _SENDING_TYPES = 0xF, (2, 3)
 """SOCK_DGRAM and SOCK_RAW, which send to any address. Source: unix(7)."""
 _SHARED_ANONYMOUS = 0x21
@@ -121,33 +117,19 @@ def build_filter(*, starts_programs: bool, shares_user: bool = False) -> bytes |
         for kind in _SENDING_TYPES
     ]
     if not starts_programs:
-        rules += [Rule(call) for call in (*PROGRAMS, *FIXED_FILES)]
-        rules += _signal_rules()
+        rules += [Rule(call) for call in (*PROGRAMS, *FIXED_FILES, *SIGNALS, "flock")]
+        rules += [
+            Rule(call, (Comparison(1, EQUAL, command, 0),))
+            for call in ("fcntl", "fcntl64")
+            for command in (_F_SETOWN, _F_SETSIG, _F_SETOWN_EX, *_LOCKS_AND_WATCHES)
+        ]
         rules.append(Rule("clone", (Comparison(0, MASKED_EQUAL, _CLONE_THREAD, 0),)))
         # Memory that no limit of a process counts.
         shared = Comparison(3, MASKED_EQUAL, _SHARED_ANONYMOUS, _SHARED_ANONYMOUS)
         rules += [Rule("memfd_create"), Rule("mmap", (shared,))]
     if shares_user:
-        rules += [Rule(call) for call in (*SIGNAL_ARGUMENT, "socket", "socketpair")]
+        rules += [Rule(call) for call in (*SIGNALS, "socket", "socketpair")]
     return build_program(ALLOW, REJECT, rules)
-
-
-def _signal_rules() -> list[Rule]:
-    last = max(_SENT_SIGNALS)
-    rejected = sorted(set(range(last)) - _SENT_SIGNALS)
-    rules = [
-        Rule(call, (Comparison(argument, *comparison, 0),))
-        for call, argument in SIGNAL_ARGUMENT.items()
-        for comparison in ((GREATER, last), *((EQUAL, number) for number in rejected))
-    ]
-    return [
-        *rules,
-        *(
-            Rule(call, (Comparison(1, EQUAL, command, 0),))
-            for call in ("fcntl", "fcntl64")
-            for command in (_F_SETOWN, _F_SETSIG, _F_SETOWN_EX)
-        ),
-    ]
 
 
 def install_filter(program: bytes) -> None:

@@ -35,8 +35,10 @@ NAMES = (
     "sleep",
     "allocate",
     "die",
+    "abort",
     "attempt",
     "reach",
+    "leave_message",
     "share",
     "echo",
     "listen",
@@ -132,7 +134,7 @@ def test_a_process_takes_no_memory_that_its_limit_does_not_count(server: ForkSer
 
 
 def test_a_crash_is_the_own_fault_but_an_outsiders_kill_is_not(server: ForkServer) -> None:
-    crashed = _end(server, "die", signal=int(signal.SIGSEGV))
+    crashed = _end(server, "die")
     child = server.start("wait_for_channel", {}, LIMITS)
     os.kill(child.pid, signal.SIGKILL)
     killed = child.wait(DEADLINE_S)
@@ -142,6 +144,13 @@ def test_a_crash_is_the_own_fault_but_an_outsiders_kill_is_not(server: ForkServe
     assert crashed.is_own_fault
     assert (killed.reason, killed.status) == (EndReason.SIGNAL, signal.SIGKILL)
     assert not killed.is_own_fault
+
+
+def test_an_error_that_native_code_finds_is_the_own_fault(server: ForkServer) -> None:
+    """Although the process may not send itself the signal."""
+    aborted = _end(server, "abort")
+    assert aborted.reason is EndReason.SIGNAL
+    assert aborted.is_own_fault
 
 
 def test_a_process_that_lowers_its_limit_to_be_killed_exceeded_it(server: ForkServer) -> None:
@@ -204,6 +213,7 @@ def test_a_process_reaches_nothing_but_its_own_folder(server: ForkServer, tmp_pa
         assert not could["slows its user"]
         assert not could["stops itself"]
         assert not could["kills itself"]
+        assert not could["signals a process of its user"]
         assert not could["chooses a signal of a file"]
         assert could["slows itself"]
     assert could["starts a thread"]
@@ -227,6 +237,16 @@ def test_a_process_reaches_no_socket_of_another_program(server: ForkServer) -> N
         assert all(supervised_entries.reach({**paths}).values()), "the control without confinement"
         if confinement.SYSTEM_CALLS in server.holds:
             assert server.ask("reach", {**paths}, LIMITS) == {"connects": False, "sends": False}
+
+
+def test_a_process_leaves_no_message_on_a_file_that_all_processes_share(
+    server: ForkServer,
+) -> None:
+    without = supervised_entries.leave_message({})
+    assert all(without.values()), "the control without confinement"
+    if confinement.SYSTEM_CALLS in server.holds:
+        left = server.ask("leave_message", {}, LIMITS)
+        assert left == dict.fromkeys(without, False)
 
 
 def test_a_process_has_no_terminal_of_its_owner() -> None:
