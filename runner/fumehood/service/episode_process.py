@@ -28,7 +28,7 @@ from fumehood.service.hosted_episode import HostedEpisode, host_episode
 from fumehood.service.message_limits import MessageLimits, limits_from_json
 from fumehood.service.open_episode import MonotonicClock
 from fumehood.supervised.frames import receive_frame, send_frame
-from fumehood.supervised.stalls import INTERVAL_NS, StopMeter
+from fumehood.supervised.stalls import StopMeter
 from fumehood.third_party.outside import Asker
 from fumehood.third_party.process import route_questions
 from fumehood.wire.episode_channel import close_from_bytes, message_to_bytes, opening_from_bytes
@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 WARM_UP_SOCKET = "warm_up.sock"
 CALL_CPU_S = 10
 """Processor time for which one call may hold the interpreter's lock."""
+BEAT_NS = 1_000_000_000
+"""Interval at which the process looks for stops. A machine can host a thousand episodes whose
+agents wait, so it is longer than in other processes."""
 REPLY_S = 0.5
 """Time for the replies in progress after the world has failed."""
 
@@ -111,7 +114,7 @@ def run_episode(channel: socket.socket, arguments: JsonObject) -> None:
     opening = receive_frame(channel)
     if opening is None:
         return
-    meter = StopMeter()
+    meter = StopMeter(interval_ns=BEAT_NS)
     try:
         hosted = _open(opening, folder, meter, monitors)
     except SpecError as error:
@@ -160,7 +163,7 @@ def _follow_service(channel: socket.socket, hosted: HostedEpisode, meter: StopMe
     poll.register(channel, select.POLLIN)
     while True:
         _limit_call()
-        if not poll.poll(INTERVAL_NS / 1e6):
+        if not poll.poll(meter.interval_ns / 1e6):
             meter.beat()
             continue
         try:

@@ -17,10 +17,10 @@ from threading import Lock, Thread
 INTERVAL_NS = 250_000_000
 STOP_NS_MIN = 500_000_000
 """Shorter gaps are not counted."""
-BEATS_A_READING = 4
+READING_NS = 1_000_000_000
 """The processor time is read this rarely, because it takes longer than everything else that a
 process does while its agent waits. A stop can therefore be measured as shorter, by the processor
-time of so many intervals before it."""
+time of this interval before it."""
 _LINE_BYTES = 128
 
 
@@ -31,10 +31,22 @@ class StopMeter:
         self,
         now_ns: Callable[[], int] = time.monotonic_ns,
         busy_ns: Callable[[], int] | None = None,
+        *,
+        interval_ns: int = INTERVAL_NS,
     ) -> None:
-        """Begin to measure. :meth:`start` starts a thread that calls :meth:`beat`; without it the
-        caller does so, at the interval. ``busy_ns`` returns for how long the process ran or
-        waited to run."""
+        """Begin to measure.
+
+        :meth:`start` starts a thread that calls :meth:`beat`; without it the caller does so, at
+        the interval.
+
+        Args:
+            now_ns: the clock, nanoseconds.
+            busy_ns: returns for how long the process ran or waited to run, nanoseconds.
+            interval_ns: between two beats, nanoseconds. A stop is measured as shorter by up to
+                this time.
+        """
+        self.interval_ns = interval_ns
+        self._beats_a_reading = max(1, READING_NS // interval_ns)
         self._now_ns = now_ns
         self._busy_ns = busy_ns or BusyTime().passed_ns
         self._lock = Lock()
@@ -50,7 +62,7 @@ class StopMeter:
 
     def stopped_ns(self) -> int:
         """Return the time for which the process was stopped so far, nanoseconds."""
-        if self._now_ns() - self._last_ns > INTERVAL_NS + STOP_NS_MIN:
+        if self._now_ns() - self._last_ns > self.interval_ns + STOP_NS_MIN:
             # The process continues right now, and the thread has not run yet.
             self.beat()
         return self._stopped_ns
@@ -59,9 +71,9 @@ class StopMeter:
         """Count the time since the last call, if the process was stopped in between."""
         with self._lock:
             now_ns = self._now_ns()
-            gap_ns, self._last_ns = now_ns - self._last_ns - INTERVAL_NS, now_ns
+            gap_ns, self._last_ns = now_ns - self._last_ns - self.interval_ns, now_ns
             self._beats += 1
-            if gap_ns < STOP_NS_MIN and self._beats % BEATS_A_READING:
+            if gap_ns < STOP_NS_MIN and self._beats % self._beats_a_reading:
                 return
             busy_ns = self._busy_ns()
             stopped_ns = gap_ns - max(0, busy_ns - self._last_busy_ns)
@@ -71,7 +83,7 @@ class StopMeter:
 
     def _beat_regularly(self) -> None:
         while True:
-            time.sleep(INTERVAL_NS / 1e9)
+            time.sleep(self.interval_ns / 1e9)
             self.beat()
 
 

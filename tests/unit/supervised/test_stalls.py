@@ -11,8 +11,8 @@ from threading import Barrier, Event, Thread
 import pytest
 
 from fumehood.supervised.stalls import (
-    BEATS_A_READING,
     INTERVAL_NS,
+    READING_NS,
     BusyTime,
     StopMeter,
     stop_meter,
@@ -73,16 +73,26 @@ def test_regular_beats_and_small_delays_are_no_stops() -> None:
 def test_the_processor_time_is_read_rarely_while_the_process_wakes_up_in_time() -> None:
     machine, readings = Machine(), count()
     meter = StopMeter(lambda: machine.now_ms * MS, lambda: 0 * next(readings))
-    for _ in range(100 * BEATS_A_READING):
+    for _ in range(100 * READING_NS // INTERVAL_NS):
         machine.pass_time(INTERVAL_MS)
         meter.beat()
     assert next(readings) == 101
 
 
+def test_a_stop_is_measured_as_shorter_by_at_most_a_longer_interval() -> None:
+    machine = Machine()
+    interval_ms = 4 * INTERVAL_MS
+    meter = StopMeter(
+        lambda: machine.now_ms * MS, lambda: machine.busy_ms * MS, interval_ns=interval_ms * MS
+    )
+    machine.pass_time(20_000)
+    assert meter.stopped_ns() == (20_000 - interval_ms) * MS
+
+
 def test_a_stop_between_two_readings_is_measured() -> None:
     machine = Machine()
     meter = machine.meter()
-    for _ in range(BEATS_A_READING + 1):
+    for _ in range(READING_NS // INTERVAL_NS + 1):
         machine.pass_time(INTERVAL_MS, busy_ms=10)
         meter.beat()
     machine.pass_time(20_000 + INTERVAL_MS)
