@@ -8,21 +8,42 @@ escaped. ``1`` and ``1.0`` differ, and integers have no bound, so equal texts me
 from __future__ import annotations
 
 import json
+import json.encoder
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import sha256
-from typing import NoReturn
+from typing import Any, NoReturn
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 """Any JSON value. Treated as immutable after it is passed on: copy it before changing it."""
 
 JsonObject = dict[str, Json]
 
-_encode_canonical = json.JSONEncoder(
-    sort_keys=True, separators=(",", ":"), ensure_ascii=True
-).encode
-_encode_ordered = json.JSONEncoder(separators=(",", ":"), ensure_ascii=True).encode
-_encode_short = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+
+def _compact_encoder(
+    *, sort_keys: bool = False, ascii_only: bool = True
+) -> Callable[[object], str]:
+    """Return a function that writes compact JSON.
+
+    ``JSONEncoder.encode`` creates its compiled encoder anew for each value, which takes three times
+    as long as writing the arguments of a call. The encoder here has no state, so threads share it:
+    it does not look for values that contain themselves, which end as ``RecursionError``.
+    """
+    encoder = json.JSONEncoder(
+        sort_keys=sort_keys, separators=(",", ":"), ensure_ascii=ascii_only, check_circular=False
+    )
+    compiled: Any = getattr(json.encoder, "c_make_encoder", None)
+    if compiled is None:
+        return encoder.encode
+    text = getattr(json.encoder, "encode_basestring_ascii" if ascii_only else "encode_basestring")
+    parts = compiled(None, encoder.default, text, None, ":", ",", sort_keys, False, True)
+    join = "".join
+    return lambda value: join(parts(value, 0))
+
+
+_encode_canonical = _compact_encoder(sort_keys=True)
+_encode_ordered = _compact_encoder()
+_encode_short = _compact_encoder(ascii_only=False)
 
 
 def canonical_json(value: object) -> str:

@@ -60,14 +60,14 @@ class TraceCalls:
         """
         started_ns = self._clock.now_ns()
         numbered = ToolCall(call.tool_name, call.arguments, next(self._numbers))
-        spent = self._ledger.spent
-        before = [spent(kind) for kind in _CALL_KINDS]
+        before = self._ledger.spent_on(_CALL_KINDS)
 
         def record(result: ToolResult) -> None:
+            after = self._ledger.spent_on(_CALL_KINDS)
             charged = {
-                kind: units
-                for kind, spent_before in zip(_CALL_KINDS, before, strict=True)
-                if (units := spent(kind) - spent_before)
+                kind: spent - spent_before
+                for kind, spent, spent_before in zip(_CALL_KINDS, after, before, strict=True)
+                if spent != spent_before
             }
             self._record(numbered, result, charged, self._clock.now_ns() - started_ns)
 

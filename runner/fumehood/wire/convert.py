@@ -71,14 +71,25 @@ def task_to_pb(view: TaskView) -> tool_pb2.GetTaskResponse:
 
 def reply_to_pb(reply: Reply | Refusal) -> tool_pb2.CallToolResponse:
     """Convert the reply to a call."""
+    response = tool_pb2.CallToolResponse()
+    write_reply(reply, response)
+    return response
+
+
+def write_reply(reply: Reply | Refusal, response: tool_pb2.CallToolResponse) -> None:
+    """Write the reply to a call into an empty message.
+
+    To set the fields of a part of a message takes a third of the time of copying the part into it.
+    """
     if isinstance(reply, Refusal):
-        return tool_pb2.CallToolResponse(
-            refusal=refusal_to_pb(reply), ended=reply.kind is RefusalKind.ENDED
-        )
+        response.refusal.CopyFrom(refusal_to_pb(reply))
+        response.ended = reply.kind is RefusalKind.ENDED
+        return
     result, recorded = reply.result, reply.recorded_arguments
-    response = tool_pb2.CallToolResponse(
-        remaining=units_by_name(reply.remaining), ended=reply.ended
-    )
+    response.ended = reply.ended
+    remaining = response.remaining
+    for name, units in units_by_name(reply.remaining).items():
+        remaining[name] = units
     if isinstance(result, Value):
         response.value_json = ordered_json(result.output)
     else:
@@ -87,7 +98,6 @@ def reply_to_pb(reply: Reply | Refusal) -> tool_pb2.CallToolResponse:
         response.failure.details_json = ordered_json(dict(result.details))
     if recorded is not None:
         response.recorded_arguments_json = ordered_json(recorded)
-    return response
 
 
 def submission_to_pb(result: bool | TaskView | Refusal) -> tool_pb2.SubmitResponse:

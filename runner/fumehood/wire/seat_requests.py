@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from math import nan
 
-from fumehood.core.outcome import Finished, GaveUp, ModelProblem, Stopped
-from fumehood.wire.convert import reply_to_pb, submission_to_pb, task_to_pb
+from fumehood.core.episode import Reply
+from fumehood.core.outcome import Finished, GaveUp, ModelProblem, Refusal, Stopped
+from fumehood.wire.convert import reply_to_pb, submission_to_pb, task_to_pb, write_reply
 from fumehood.wire.ports import SeatPort
 from fumehood_agent._proto.v1 import tool_pb2
 
@@ -39,12 +40,18 @@ def answer_interaction(
         case "submit":
             return tool_pb2.InteractResponse(submit=answer_submission(seat, request.submit))
         case _:
-            return tool_pb2.InteractResponse(call=answer_call(seat, request.call))
+            response = tool_pb2.InteractResponse()
+            write_reply(_call(seat, request.call), response.call)
+            return response
 
 
 def answer_call(seat: SeatPort, request: tool_pb2.CallToolRequest) -> tool_pb2.CallToolResponse:
     """Execute a call and return its reply."""
-    return reply_to_pb(seat.call(request.tool_name, request.arguments_json, request.call_id))
+    return reply_to_pb(_call(seat, request))
+
+
+def _call(seat: SeatPort, request: tool_pb2.CallToolRequest) -> Reply | Refusal:
+    return seat.call(request.tool_name, request.arguments_json, request.call_id)
 
 
 def answer_submission(seat: SeatPort, request: tool_pb2.SubmitRequest) -> tool_pb2.SubmitResponse:
