@@ -21,11 +21,12 @@ from fumehood.engines.images.agent_python import build_agent_python
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.service_pool import ServicePool
 from fumehood.redteam.victim import percentile
+from scripts.bench.call_parts import call_parts, time_in_layers_us, trace_us
 from scripts.bench.measure import Figure, ratio, timed
 
 PROBE = Path(__file__).with_name("latency_probe.py")
 ECHO_NAME = "echo.sock"
-UNARY_MAX, STREAM_MAX = 1.5, 1.3
+P50_MAX, P99_MAX = 1.1, 1.3
 EXEC_MIN = 100
 EXEC_ROUNDS = 10
 BOX_TIMEOUT_MS = 120_000
@@ -36,14 +37,16 @@ def call_latency(engine: Engine, case: Case) -> Iterator[Figure]:
 
     The case is a task of the crud world whose budget admits the calls.
     """
-    times = _probe(engine, case)
-    for kind, goal in (("unary", UNARY_MAX), ("stream", STREAM_MAX)):
-        for name, share in (("p50", 0.5), ("p99", 0.99)):
+    times, layers_us = _probe(engine, case)
+    event_us = trace_us(case)
+    for kind in ("unary", "stream"):
+        for name, share, goal in (("p50", 0.5, P50_MAX), ("p99", 0.99, P99_MAX)):
             mine, other = (percentile(times[f"{kind}_{what}"], share) for what in ("tool", "echo"))
             detail = f"({mine:.0f} against {other:.0f} µs)"
             yield ratio(
                 f"{kind} call from the box to bare echo, {name}", mine, other, goal, detail=detail
             )
+        yield from call_parts(kind, times, layers_us, event_us)
     if engine.name == "docker":
         call_ms = median(times["unary_tool"]) / 1000
         exec_ms = _docker_exec_ms()
@@ -57,7 +60,8 @@ def call_latency(engine: Engine, case: Case) -> Iterator[Figure]:
         )
 
 
-def _probe(engine: Engine, case: Case) -> dict[str, list[float]]:
+def _probe(engine: Engine, case: Case) -> tuple[dict[str, list[float]], float]:
+    """Return the times that the probe printed, and the median of the layers, microseconds."""
     image = engine.prepare(AgentSource(AgentKind.MODULE, "scripts.bench.latency_probe:Probe"))
     # The box shows the probe alone, not the package that it belongs to.
     command = (*image.command[:-1], "latency_probe:Probe")
@@ -80,12 +84,12 @@ def _probe(engine: Engine, case: Case) -> dict[str, list[float]]:
         ended = box.wait(BOX_TIMEOUT_MS)
         output = box.close()
         client.close_episode(spec.episode_id, timed_out=False)
-        list(seats.messages)
+        layers_us = time_in_layers_us(seats.messages)
     if ended is None or ended.code != 0:
         lines = output.stderr.decode(errors="replace").strip().splitlines()
         reason = lines[-1] if lines else "it printed nothing"
         raise InfraError(f"the probe did not finish: {reason}")
-    return json.loads(output.stdout)  # type: ignore[no-any-return]
+    return json.loads(output.stdout), layers_us
 
 
 @contextmanager
