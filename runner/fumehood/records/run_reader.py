@@ -31,6 +31,7 @@ from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.run_folder import FORMAT, RunFolder, not_a_run, parse_trace
 from fumehood.records.run_memory import RunMemory
 from fumehood.records.seals import PLAN_FILES, UNREADABLE, digest_bytes, row_lines
+from fumehood.records.trace_lines import unparsed_records
 from fumehood.records.trust import SHOWN_DIGITS, Trust
 from fumehood.records.verify import Verification, verify
 
@@ -212,7 +213,14 @@ class RunReader:
         Raises:
             InputError: it is not a trace, or it changed after the run was verified.
         """
-        return parse_trace(self.path / row.trace, self.trace_content(row))
+        content = self.trace_content(row)
+        if self._trace_digests is None:
+            return parse_trace(self.path / row.trace, content)
+        # The seal covers these bytes, so their events are canonical already.
+        try:
+            return unparsed_records(content)
+        except UNREADABLE:
+            raise InputError(f"{self.path / row.trace} is not a readable trace") from None
 
     def trace_content(self, row: EpisodeRow) -> bytes:
         """Return the content of the trace of an episode.

@@ -45,11 +45,11 @@ def _read(folder: RunReader, result: Result) -> ReadTrace:
     if not result.row.trace:
         return ReadTrace((), None)
     records = folder.read_trace(result.row)
-    events = tuple(
-        StampedEvent(json.loads(record.event_json), record.wall_ms, record.duration_us)
-        for record in records
-    )
     try:
+        events = tuple(
+            StampedEvent(json.loads(record.event_json), record.wall_ms, record.duration_us)
+            for record in records
+        )
         return ReadTrace(events, read_evidence(stamped.event for stamped in events))
     except ValueError as error:
         raise InputError(f"{folder.path / result.row.trace}: {error}") from None

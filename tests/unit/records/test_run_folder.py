@@ -24,8 +24,8 @@ from fumehood.records.cassette import Cassette
 from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.run_folder import RunFolder
 from fumehood.records.seals import Signing
-from tests.parts.reading import unverified
-from tests.parts.sealed_runs import KEY, NAMES, finished_run, new_run, play
+from tests.parts.reading import unverified, verified
+from tests.parts.sealed_runs import KEY, NAMES, finished_run, new_run, play, trace_of
 from tests.parts.specs import fault_plan
 from tests.parts.tasks import crud_task
 
@@ -245,6 +245,22 @@ def test_an_invalid_trace_is_an_input_error(folder: RunFolder, text: str) -> Non
         folder.read_trace(row(trace=where))
     with pytest.raises(InputError, match="is not a readable trace"):
         folder.read_trace(row(trace="traces/none.jsonl"))
+
+
+def test_a_sealed_trace_is_read_as_it_was_recorded(tmp_path: Path) -> None:
+    run = verified(finished_run(tmp_path / "run").path)
+    assert [run.read_trace(row) for row in run.rows()] == [trace_of(name.task) for name in NAMES]
+
+
+@pytest.mark.parametrize("text", ["x\n", "[]\n", '{"event":1}\n', "\xff\n"])
+def test_a_sealed_file_that_is_no_trace_is_an_input_error(tmp_path: Path, text: str) -> None:
+    folder = new_run(tmp_path / "run")
+    where = folder.write_trace(NAMES[0], trace_of("t1"))
+    (folder.path / where).write_text(text, encoding="latin-1")
+    folder.append_row(row(NAMES[0], trace=where, trace_digest="0" * 64))
+    run = verified(folder.path)
+    with pytest.raises(InputError, match="is not a readable trace"):
+        run.read_trace(run.rows()[0])
 
 
 def test_the_trace_of_an_earlier_attempt_is_removed(folder: RunFolder) -> None:

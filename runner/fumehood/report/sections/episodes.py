@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fumehood.core.outcome import outcome_name
 from fumehood.report.data_table import Column, DataTable, Kind, Row, integers, numbers, texts
 from fumehood.report.findings import Findings, SubjectFindings
@@ -28,17 +30,17 @@ def episode_data(findings: Findings) -> DataTable:
         *numbers(*(f"score_{metric.name}" for metric in scores)),
     )
     rows = [
-        (*_episode(agent, result), *(metric.of(result) for metric in scores))
+        (*_episode(agent, levels, result), *(metric.of(result) for metric in scores))
         for agent in findings.subjects
+        for levels in (agent.subject.levels,)
         for result in agent.subject.results
     ]
     return DataTable("episodes", columns, rows)
 
 
-def _episode(agent: SubjectFindings, result: Result) -> Row:
+def _episode(agent: SubjectFindings, levels: Mapping[str, str], result: Result) -> Row:
     row, why = result.row, agent.attributions.get(str(result.row.name))
     scored, subject = result.success is not None, agent.subject
-    levels = subject.levels
     return (
         subject.run.label,
         row.name.agent,

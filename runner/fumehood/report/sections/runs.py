@@ -81,11 +81,12 @@ def _text(run: Run, name: str, missing: str = "") -> str:
 
 def _trace_digest(run: Run) -> str:
     """Return the digest that ``fumehood run`` prints."""
+    agents = agents_of(run)  # Not for each name, because it reads all results.
     names = (
         EpisodeName(agent, case.task.task_id, trial)
         for case in run.suite.cases
         for trial in range(run.trials)
-        for agent in agents_of(run)
+        for agent in agents
     )
     return run_digest([result.row for result in run.results], map(str, names))
 
