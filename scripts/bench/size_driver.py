@@ -51,6 +51,10 @@ class ProcessCluster:
         self._managers: dict[str, Manager] = {}
         self._threads = ThreadPoolExecutor(1000)
 
+    def space(self) -> int:
+        """Return the number of nodes."""
+        return self.size
+
     def new_node(self, calls_at_once: int) -> Any:
         """Start a process with a node."""
         if self._is_recorded:

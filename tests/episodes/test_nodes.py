@@ -170,6 +170,9 @@ class Threads:
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(1)
 
+    def space(self) -> int:
+        return self.size
+
     def new_node(self, calls_at_once: int) -> Node:
         return self.node()
 
@@ -225,6 +228,28 @@ def test_a_malformed_answer_of_a_node_is_a_failure_of_the_infrastructure(
     assert attempt.infra is not None
     assert attempt.infra.kind is InfraKind.ENGINE
     assert attempt.infra.detail.startswith("an answer of a node cannot be read: ")
+
+
+class WithDeadMachine(Threads):
+    """A cluster that notices only later that the second of its machines died."""
+
+    def space(self) -> int:
+        return 1
+
+    def call(self, node: Node, method: str, *arguments: bytes) -> Future[Any]:
+        if method == "start" and self._started:
+            return Future()  # Waits for a machine.
+        self._started = True
+        return super().call(node, method, *arguments)
+
+    _started = False
+
+
+def test_a_run_does_not_wait_for_a_node_of_a_machine_that_died() -> None:
+    nodes = Nodes(cast("Any", WithDeadMachine()), settings_of(setup_of()), at_once=1)
+    with closing(nodes):
+        nodes.start(lambda _: None)
+        assert len(nodes.facts) == 1
 
 
 def test_a_malformed_request_is_an_error_and_no_exception(node: Node) -> None:

@@ -52,10 +52,11 @@ class RayMachines:
         head = ("--head", f"--port={self._port}", f"--ray-client-server-port={client_port}")
         client = f"{self._network}.1:{client_port}"
         self.on = f"ray://{client}"
-        self._machines = [
-            self._start(1, *head, "--include-dashboard=false", f"--temp-dir={self._folder}")
-        ]
+        self._machines: list[subprocess.Popen[bytes]] = []
         try:
+            self._machines.append(
+                self._started(1, *head, "--include-dashboard=false", f"--temp-dir={self._folder}")
+            )
             self._wait_for(client)
             for number in range(machines):
                 self._machines.append(self._joined(number))
@@ -110,13 +111,16 @@ class RayMachines:
 
     def _joined(self, number: int) -> subprocess.Popen[bytes]:
         address = f"--address={self._network}.1:{self._port}"
+        return self._started(number + 2, address, f'--resources={{"{RESOURCE}": 1}}')
+
+    def _started(self, last: int, *words: str) -> subprocess.Popen[bytes]:
         for _ in range(START_ATTEMPTS):
-            process = self._start(number + 2, address, f'--resources={{"{RESOURCE}": 1}}')
+            process = self._start(last, *words)
             while process.poll() is None:
-                if "Ray runtime started" in self._output(number + 2).read_text():
+                if "Ray runtime started" in self._output(last).read_text():
                     return process
                 time.sleep(0.1)
-        raise TimeoutError(self._output(number + 2).read_text())
+        raise TimeoutError(self._output(last).read_text())
 
     def _output(self, last: int) -> Path:
         return self._folder / f"{last}.txt"

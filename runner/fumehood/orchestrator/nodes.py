@@ -149,6 +149,9 @@ class Nodes:
     def start(self, progress: Callable[[str], None]) -> None:
         """Start the nodes and wait until they are ready.
 
+        It does not wait for nodes that the cluster no longer has space for. If a machine is added
+        later, they start then.
+
         Args:
             progress: called with one line when the number of ready nodes changes, and at intervals.
 
@@ -159,22 +162,30 @@ class Nodes:
         for slot in self._slots:
             self._begin(slot)
         began, shown, shown_at = time.monotonic(), -1, 0.0
-        with self._changed:
-            while True:
-                ready, now = sum(slot.is_ready for slot in self._slots), time.monotonic()
-                if ready != shown or now - shown_at >= PROGRESS_EVERY_S:
-                    shown, shown_at = ready, now
-                    of = f"{ready} of {len(self._slots)} ready"
-                    progress(f"waiting for the nodes: {of}, {now - began:.0f} s elapsed")
-                if all(slot.is_ready or slot.is_given_up for slot in self._slots):
+        space = len(self._slots)
+        while True:
+            with self._changed:
+                ready = sum(slot.is_ready for slot in self._slots)
+                done = ready + sum(slot.is_given_up for slot in self._slots)
+                now = time.monotonic()
+                if self._error is not None:
+                    raise self._error
+                if done == len(self._slots) or now - began > START_TIMEOUT_S:
                     break
-                if self._error is not None or now - began > START_TIMEOUT_S:
+                if ready and done >= space:
                     break
+            if is_due := ready != shown or now - shown_at >= PROGRESS_EVERY_S:
+                shown, shown_at = ready, now
+                progress(_waiting(ready, len(self._slots), now - began))
+            if is_due and ready:
+                # Without the lock, because the cluster may answer late.
+                space = self._cluster.space()
+            with self._changed:
                 self._changed.wait(LOOK_S)
-            if self._error is not None:
-                raise self._error
-            if not any(slot.is_ready for slot in self._slots):
-                raise InfraError("no node of the cluster became ready")
+        if not ready:
+            raise InfraError("no node of the cluster became ready")
+        if ready != shown:
+            progress(_waiting(ready, len(self._slots), now - began))
 
     def play(
         self,
@@ -375,6 +386,10 @@ def _reply_of(value: Object, specs: Sequence[EpisodeSpec], started: float) -> Re
     if len(reply.attempts) != len(specs):
         raise ValueError(f"{len(reply.attempts)} of {len(specs)} episodes")
     return reply
+
+
+def _waiting(ready: int, nodes: int, elapsed_s: float) -> str:
+    return f"waiting for the nodes: {ready} of {nodes} ready, {elapsed_s:.0f} s elapsed"
 
 
 class _Lost(Exception):

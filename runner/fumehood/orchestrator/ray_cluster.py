@@ -66,14 +66,24 @@ class RayCluster:
         """
         self._ray = ray
         self._class = ray.remote(NodeActor)
-        alive = [node for node in ray.nodes() if node["Alive"]]
-        self.size = sum(int(node["Resources"].get(RESOURCE, 0)) for node in alive)
-        """The number of nodes that the cluster has space for."""
+        self.size = self.space()
+        """The number of nodes that the cluster had space for at first."""
         if not self.size:
             raise InputError(
                 f"no machine of the cluster has the resource {RESOURCE}: start each with "
                 f"ray start --resources='{{\"{RESOURCE}\": 1}}'"
             )
+
+    def space(self) -> int:
+        """Return how many nodes the cluster has space for now.
+
+        A cluster counts a machine that died until it notices, which takes Ray up to half a minute.
+
+        Raises:
+            InfraError: the cluster does not answer.
+        """
+        alive = [node for node in _asked(self._ray.nodes) if node["Alive"]]
+        return sum(int(node["Resources"].get(RESOURCE, 0)) for node in alive)
 
     def new_node(self, calls_at_once: int) -> Any:
         """Return a new :class:`~fumehood.orchestrator.node.Node` on a machine without one.
