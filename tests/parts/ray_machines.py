@@ -116,10 +116,17 @@ class RayMachines:
     def _started(self, last: int, *words: str) -> subprocess.Popen[bytes]:
         for _ in range(START_ATTEMPTS):
             process = self._start(last, *words)
-            while process.poll() is None:
-                if "Ray runtime started" in self._output(last).read_text():
-                    return process
-                time.sleep(0.1)
+            try:
+                while process.poll() is None:
+                    if "Ray runtime started" in self._output(last).read_text():
+                        return process
+                    time.sleep(0.1)
+            except BaseException:
+                # It is not yet in the list of machines, whose processes the end of this one kills.
+                for pid in (process.pid, *_below(process.pid)):
+                    _kill(pid)
+                process.wait()
+                raise
         raise TimeoutError(self._output(last).read_text())
 
     def _output(self, last: int) -> Path:
