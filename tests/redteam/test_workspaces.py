@@ -5,6 +5,7 @@ A few attacks for each place; ``make redteam`` runs them all.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 
@@ -59,5 +60,5 @@ def test_an_attack_from_a_workspace_is_stopped(
     verdict = probe_at(engine, place).attack(attack)
     if "needs gcc" in verdict.detail:
         pytest.skip(verdict.detail)
-    if attack.name not in OPEN_IN_WORKSPACES:
+    if os.geteuid() == 0 or attack.name not in OPEN_IN_WORKSPACES:
         assert verdict.result is Result.STOPPED, verdict.detail

@@ -380,6 +380,6 @@ WORKSPACE_ATTACKS = (
 """Attacks that run in workspaces and verifiers, in which programs are root."""
 
 OPEN_IN_WORKSPACES = {
-    "shared-quotas": "the kernel counts the pipe pages of all workspaces and verifiers together"
+    "shared-quotas": "only root can raise what the kernel counts for all workspaces together"
 }
-"""Attacks that are known not to be stopped there, with the reason."""
+"""Attacks that are known not to be stopped there if an ordinary user starts them, with the reason."""

@@ -214,8 +214,12 @@ def of_size(name: str, size: int, kind: bytes = b"0") -> bytes:
 def test_a_hostile_layer_is_rejected_before_its_content_is_read(
     content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, limit in (("ROOT_BYTES_MAX", 4096), ("_ENTRIES_MAX", 16), ("_HEADER_BYTES_MAX", 999)):
-        monkeypatch.setattr(f"fumehood.engines.oci.archive.{name}", limit)
+    for name, limit in (
+        ("engines.oci.archive.ROOT_BYTES_MAX", 4096),
+        ("engines.oci.archive._ENTRIES_MAX", 16),
+        ("core.bounded_tar.HEADER_BYTES_MAX", 999),
+    ):
+        monkeypatch.setattr(f"fumehood.{name}", limit)
     source = write_layout(tmp_path / "layout", [content], config_of([content]))
     with pytest.raises(InputError, match="cannot unpack the image"):
         unpacked(source, tmp_path / "root")

@@ -72,6 +72,7 @@ from fumehood.engines.ownership import OWNER_PID, RUN, owner_labels
 from fumehood.engines.seccomp import docker_profile
 from fumehood.engines.shared_inodes import hold_shared_inodes
 from fumehood.engines.start_limit import StartLimit
+from fumehood.engines.user_quotas import raise_user_quotas
 
 _INIT_INSIDE = "/sbin/docker-init"
 """Docker's place for its init; a mount at this place replaces it."""
@@ -263,6 +264,8 @@ class DockerEngine:
         if not command:
             raise InputError(f"the image {spec.image.reference!r} needs a command")
         hold_shared_inodes()
+        if spec.workspace is not None and not self._runtime().own_kernel:
+            raise_user_quotas(self._options.progress)
         name = f"box-{secrets.token_hex(8)}"
         held = HeldByBox(spec.labels)
         with self._starting:

@@ -25,16 +25,15 @@ from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
 
+from fumehood.core.bounded_tar import BoundedEntry
 from fumehood.core.errors import InputError
 
 ROOT_BYTES_MAX = 16 << 30
-"""Of the files of all layers of an image; sparse files count fully."""
+"""Of the files of all layers of an image."""
 _ENTRIES_MAX = 1 << 20
 _TOO_LARGE = f"it has more than {ROOT_BYTES_MAX >> 30} GiB or {_ENTRIES_MAX} files"
 _DOCUMENT_BYTES_MAX = 4 << 20
 _WHITEOUT, _OPAQUE = ".wh.", ".wh..wh..opq"
-_HEADER_BYTES_MAX = 1 << 20
-"""Of a long name or of extended attributes, which are read as a whole."""
 _MODE = 0o1777
 _USER_MAX = 65535
 """A larger owner becomes root: the users of boxes are above."""
@@ -46,20 +45,6 @@ _MALFORMED = (
     *(LookupError, TypeError, ValueError, AttributeError, EOFError, RecursionError),
     *(ArithmeticError, MemoryError),
 )
-
-
-class _Entry(tarfile.TarInfo):
-    """An entry of a tar that another machine wrote."""
-
-    def _proc_member(self, tar: tarfile.TarFile) -> tarfile.TarInfo:
-        # Types in lower case are not skipped by their size, but read.
-        if self.size < 0 or (not self.isreg() and self.size > _HEADER_BYTES_MAX):
-            raise tarfile.ReadError(f"{self.name!r} has a header of {self.size} bytes")
-        try:
-            return cast("tarfile.TarInfo", super()._proc_member(tar))  # type: ignore[misc]
-        except tarfile.HeaderError as error:
-            # Some versions of Python take an invalid header for the end of the archive.
-            raise tarfile.ReadError(f"{self.name!r} has an invalid header") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +135,7 @@ class ImageArchive:
     def _opened(self, file: IO[bytes]) -> tarfile.TarFile:
         """Open a tar, and close it and its file with this archive."""
         self._files.enter_context(file)
-        tar = tarfile.open(fileobj=file, tarinfo=_Entry)  # noqa: SIM115  # The stack closes it.
+        tar = tarfile.open(fileobj=file, tarinfo=BoundedEntry)  # noqa: SIM115  # The stack closes it.
         self._files.enter_context(tar)
         _require_small(tar)
         return tar

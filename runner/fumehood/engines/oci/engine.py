@@ -68,6 +68,7 @@ from fumehood.engines.seccomp import docker_profile
 from fumehood.engines.shared_inodes import hold_shared_inodes
 from fumehood.engines.state_folder import disk_folder
 from fumehood.engines.subprocess_box import ChildBox, ChildBoxEngine, Command
+from fumehood.engines.user_quotas import raise_user_quotas
 
 _INIT_PROGRAMS = ("docker-init", "tini-static")
 """Names of tini, a static program that forwards signals and exit statuses."""
@@ -317,6 +318,8 @@ class OciEngine(ChildBoxEngine, Engine):
     ) -> OciBox:
         hold_shared_inodes()
         runtime, user, init = self._runtime, held.user(), self._init_program
+        if spec.workspace is not None and not runtime.own_kernel:
+            raise_user_quotas(self._options.progress)
         if init is None:
             raise InfraError(self._problem())
         group = self._group(held, spec, runtime)

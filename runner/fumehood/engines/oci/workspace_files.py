@@ -181,8 +181,8 @@ def prepare(root: Root, working_dir: str, archive: bytes, hosts: Iterable[str]) 
         if archive:
             unpack(root, archive)
         if lines := "".join(f"127.0.0.1\t{name}\n" for name in hosts):
-            file = root.folder / "etc" / "hosts"
-            file.write_text(file.read_text("ascii") + lines, "ascii")
+            with (root.folder / "etc" / "hosts").open("a", encoding="ascii") as file:
+                file.write(lines)
 
 
 def unpack(root: Root, archive: bytes) -> None:

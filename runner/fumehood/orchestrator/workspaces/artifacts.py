@@ -9,11 +9,15 @@ themselves.
 from __future__ import annotations
 
 import io
+import lzma
 import re
 import tarfile
+import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+
+from fumehood.core.bounded_tar import BoundedEntry
 
 BYTES_MAX = 256 << 20
 """Size of all copied files together."""
@@ -43,6 +47,11 @@ LOADED_BY_THEMSELVES = re.compile(
     r"|(?:^|/)\.git(?:$|/(?:hooks|config|config\.worktree|commondir|modules|worktrees)(?:/|$))"
 )
 """Paths of changed files that are left out unless the task declares them as artifacts."""
+_DAMAGED = (
+    *(tarfile.TarError, zlib.error, lzma.LZMAError),
+    *(EOFError, OSError, RecursionError, ValueError),
+)
+"""What reading a hostile tar raises, which may be compressed."""
 
 
 class BadArtifacts(Exception):
@@ -113,17 +122,17 @@ def entries_of(path: str, archive: bytes) -> Iterator[tuple[tarfile.TarInfo, byt
     """Yield the entries of a tar with their absolute paths, and the content of files."""
     above = PurePosixPath(path).parent
     try:
-        with tarfile.open(fileobj=io.BytesIO(archive)) as source:
+        with tarfile.open(fileobj=io.BytesIO(archive), tarinfo=BoundedEntry) as source:
             for entry in source:
                 parts = PurePosixPath(entry.name).parts
                 if ".." in parts or entry.name.startswith("/"):
                     raise BadArtifacts(f"the tar of {path} has an entry outside")
-                if entry.issparse() or entry.size > BYTES_MAX:
+                if entry.size > BYTES_MAX:
                     raise BadArtifacts(f"the tar of {path} has an entry that is too large")
                 file = source.extractfile(entry) if entry.isreg() else None
                 entry.name = str(above.joinpath(*parts))
                 yield entry, file.read() if file is not None else b""
-    except tarfile.TarError as error:
+    except _DAMAGED as error:
         raise BadArtifacts(f"the tar of {path} cannot be read: {error}") from None
 
 
