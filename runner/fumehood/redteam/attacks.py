@@ -382,4 +382,4 @@ WORKSPACE_ATTACKS = (
 OPEN_IN_WORKSPACES = {
     "shared-quotas": "only root can raise what the kernel counts for all workspaces together"
 }
-"""Attacks that are known not to be stopped there if an ordinary user starts them, with the reason."""
+"""Attacks that are known not to be stopped there for an ordinary user, with the reason."""
