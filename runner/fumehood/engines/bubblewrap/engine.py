@@ -62,6 +62,7 @@ from fumehood.engines.engine import (
 )
 from fumehood.engines.images.sdk_folder import installed_sdk
 from fumehood.engines.ownership import owner_labels
+from fumehood.engines.platforms import platform_problem
 from fumehood.engines.seccomp import filter_program
 from fumehood.engines.shared_inodes import hold_shared_inodes
 from fumehood.engines.subprocess_box import ChildBox, ChildBoxEngine, Command
@@ -103,6 +104,8 @@ class BubblewrapEngine(ChildBoxEngine, Engine):
 
     def check(self) -> Readiness:
         """Start a box that does nothing, and report whether it works."""
+        if problem := platform_problem():
+            return Readiness(False, problem)
         for tool, package in _TOOLS.items():
             if shutil.which(tool) is None:
                 return Readiness(

@@ -26,6 +26,7 @@ from fumehood.engines.docker.container import (
     Runtime,
     container_config,
     container_user,
+    daemon_problem,
     group_parent,
     has_seccomp,
     isolation_of,
@@ -69,6 +70,7 @@ from fumehood.engines.images.stale import stale_images
 from fumehood.engines.images.workspace import build_workspace
 from fumehood.engines.output import FrameReader
 from fumehood.engines.ownership import OWNER_PID, RUN, owner_labels
+from fumehood.engines.platforms import platform_problem
 from fumehood.engines.seccomp import docker_profile
 from fumehood.engines.shared_inodes import hold_shared_inodes
 from fumehood.engines.start_limit import StartLimit
@@ -124,8 +126,12 @@ class DockerEngine:
 
     def check(self) -> Readiness:
         """Ask the daemon for its version and the runtime."""
+        if problem := platform_problem():
+            return Readiness(False, problem)
         try:
-            problem = runtime_problem(self._info, self._options.runtime)
+            problem = daemon_problem(self._info) or runtime_problem(
+                self._info, self._options.runtime
+            )
         except InputError as error:
             return Readiness(False, str(error))
         except InfraError as error:

@@ -63,6 +63,7 @@ from fumehood.engines.oci.roots import Root, Roots
 from fumehood.engines.oci.runtimes import RUNTIMES, Runtime
 from fumehood.engines.oci.workspace_files import WorkspaceFiles, prepare, remove_written
 from fumehood.engines.ownership import owner_labels
+from fumehood.engines.platforms import platform_problem
 from fumehood.engines.records import FolderRecords
 from fumehood.engines.seccomp import docker_profile
 from fumehood.engines.shared_inodes import hold_shared_inodes
@@ -263,6 +264,8 @@ class OciEngine(ChildBoxEngine, Engine):
         self._images.close()
 
     def _problem(self) -> str:
+        if problem := platform_problem():
+            return problem
         if os.geteuid() != 0:
             # Not what is missing on this machine: a user who installs it would still be refused.
             return (
