@@ -1,10 +1,9 @@
-"""Platforms and daemons on which no box starts are named, with a remedy."""
+"""Systems on which no box starts are named, with a remedy."""
 
 from __future__ import annotations
 
 import pytest
 
-from fumehood.engines.docker.container import daemon_problem
 from fumehood.engines.platforms import platform_problem
 
 
@@ -17,10 +16,3 @@ def test_a_system_without_namespaces_is_refused(system: str) -> None:
 
 def test_linux_is_not_refused() -> None:
     assert platform_problem("Linux") == ""
-
-
-def test_podman_is_not_taken_for_docker() -> None:
-    problem = daemon_problem({"ServerVersion": "4.3.1", "BuildahVersion": "1.28.2"})
-    assert "Podman 4.3.1" in problem
-    assert "DOCKER_HOST" in problem
-    assert daemon_problem({"ServerVersion": "20.10.24"}) == ""

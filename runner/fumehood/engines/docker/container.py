@@ -220,17 +220,6 @@ def isolation_of(info: Mapping[str, Any], runtime: str | None) -> Isolation:
     return Isolation.SANDBOXED_KERNEL if binary.startswith(_OWN_KERNEL) else Isolation.CONTAINER
 
 
-def daemon_problem(info: Mapping[str, Any]) -> str:
-    """Return why a daemon cannot start boxes, with the remedy; empty if it can."""
-    # Podman's answer to Docker clients contains this field; Docker's does not.
-    if "BuildahVersion" not in info:
-        return ""
-    return (
-        f"Podman {info['ServerVersion']} answers instead of Docker, and is not supported: point "
-        "DOCKER_HOST at a Docker daemon, or use --engine bubblewrap"
-    )
-
-
 def runtime_problem(info: Mapping[str, Any], runtime: str | None) -> str:
     """Return why a runtime cannot start boxes, with the remedy; empty if it can."""
     if _IS_PODMAN in info:

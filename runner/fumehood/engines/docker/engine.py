@@ -26,7 +26,6 @@ from fumehood.engines.docker.container import (
     Runtime,
     container_config,
     container_user,
-    daemon_problem,
     group_parent,
     has_seccomp,
     isolation_of,
@@ -129,9 +128,7 @@ class DockerEngine:
         if problem := platform_problem():
             return Readiness(False, problem)
         try:
-            problem = daemon_problem(self._info) or runtime_problem(
-                self._info, self._options.runtime
-            )
+            problem = runtime_problem(self._info, self._options.runtime)
         except InputError as error:
             return Readiness(False, str(error))
         except InfraError as error:
