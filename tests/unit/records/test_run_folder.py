@@ -23,8 +23,10 @@ from fumehood.orchestrator.run import missing
 from fumehood.records.cassette import Cassette
 from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.run_folder import RunFolder
+from fumehood.records.run_reader import open_run
 from fumehood.records.seals import Signing
-from tests.parts.reading import unverified, verified
+from fumehood.records.trust import Trust
+from tests.parts.reading import unverified
 from tests.parts.sealed_runs import KEY, NAMES, finished_run, new_run, play, trace_of
 from tests.parts.specs import fault_plan
 from tests.parts.tasks import crud_task
@@ -248,7 +250,7 @@ def test_an_invalid_trace_is_an_input_error(folder: RunFolder, text: str) -> Non
 
 
 def test_a_sealed_trace_is_read_as_it_was_recorded(tmp_path: Path) -> None:
-    run = verified(finished_run(tmp_path / "run").path)
+    run = open_run(finished_run(tmp_path / "run").path, Trust(KEY.public, {}))
     assert [run.read_trace(row) for row in run.rows()] == [trace_of(name.task) for name in NAMES]
 
 
@@ -258,7 +260,7 @@ def test_a_sealed_file_that_is_no_trace_is_an_input_error(tmp_path: Path, text: 
     where = folder.write_trace(NAMES[0], trace_of("t1"))
     (folder.path / where).write_text(text, encoding="latin-1")
     folder.append_row(row(NAMES[0], trace=where, trace_digest="0" * 64))
-    run = verified(folder.path)
+    run = open_run(folder.path, Trust(KEY.public, {}))
     with pytest.raises(InputError, match="is not a readable trace"):
         run.read_trace(run.rows()[0])
 

@@ -235,6 +235,8 @@ class OciEngine(ChildBoxEngine, Engine):
             self._require_command(root, spec.image, command, shown)
             if spec.workspace is None:
                 give_sockets(spec.socket_dir, held.user())
+            elif not self._runtime.own_kernel:
+                raise_user_quotas(self._options.progress)
             if spec.image.users:
                 users = held.files.write(users_with(spec.image.users, held.user()))
                 shown = (*shown, Mount(users, _USERS))
@@ -321,8 +323,6 @@ class OciEngine(ChildBoxEngine, Engine):
     ) -> OciBox:
         hold_shared_inodes()
         runtime, user, init = self._runtime, held.user(), self._init_program
-        if spec.workspace is not None and not runtime.own_kernel:
-            raise_user_quotas(self._options.progress)
         if init is None:
             raise InfraError(self._problem())
         group = self._group(held, spec, runtime)
