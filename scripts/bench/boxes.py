@@ -41,8 +41,8 @@ BARE_COMMANDS = {
 
 
 def episodes_in_boxes(engine: Engine, case: Case) -> Iterator[Figure]:
-    """Yield how many episodes with three calls a second go in boxes of docker, as ratios to bare
-    containers of the same image. All take turns."""
+    """Yield the rate of episodes with three calls on docker, as ratios to the rates of bare
+    containers of the same image. Episodes and containers take turns."""
     with ServicePool(1) as pool, ThreadPoolExecutor(CONCURRENCY) as threads:
         loops = {"": _three_calls(engine, case, pool, threads)}
         for what, command in BARE_COMMANDS.items():
@@ -62,8 +62,8 @@ def episodes_in_boxes(engine: Engine, case: Case) -> Iterator[Figure]:
 
 
 def forked_to_bare(engine: Engine, case: Case) -> Figure:
-    """Return the episodes with three calls a second on forked boxes, as a ratio to a bare loop of
-    forked gRPC servers and forked clients in namespaces. Both take turns."""
+    """Return the rate of episodes with three calls on forked boxes, as a ratio to the rate of a
+    loop of forked gRPC servers and forked clients in namespaces. Both take turns."""
     with (
         ServicePool(1) as pool,
         ThreadPoolExecutor(CONCURRENCY) as threads,

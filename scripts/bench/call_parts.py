@@ -1,4 +1,4 @@
-"""Where the time of a tool call goes."""
+"""Divides the time of a tool call into parts."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ def call_parts(
 
     Args:
         kind: ``unary`` or ``stream``.
-        times_us: times of tool calls and echoes, and the client's processor time for an echo.
-        layers_us: time of the layers and the world, from the trace.
-        trace_us: processor time for the event of a call, after its answer.
+        times_us: times of tool calls and echoes, and the client's processor time for an echo,
+            microseconds.
+        layers_us: time of the layers and the world, from the trace, microseconds.
+        trace_us: processor time for the event of a call, after its answer, microseconds.
     """
     tool, echo, client = (
         median(times_us[f"{kind}_{part}"]) for part in ("tool", "echo", "echo_client")

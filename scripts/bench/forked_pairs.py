@@ -1,8 +1,9 @@
-"""A bare loop to compare forked boxes with: a forked gRPC server, and a forked client in separate
-namespaces, with a separate root, that makes three calls. Each line of standard input is a number of
-such pairs; the answer is how many a second were done.
+"""A bare loop to compare forked boxes with.
 
-gRPC is imported before, but not initialised. There are no limits, no filter and no trace.
+A pair is a forked gRPC server, and a forked client that makes three calls. The client has separate
+namespaces and a separate root. Each line of standard input is a number of pairs, and the answer is
+the number of pairs per second. gRPC is imported before the fork, but not initialised. There are no
+limits, no filter and no trace.
 """
 
 from __future__ import annotations

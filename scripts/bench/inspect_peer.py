@@ -76,7 +76,7 @@ def _play(count: int, at_once: int) -> float:
 
 
 def main() -> None:
-    """Answer each line with a number of samples and a concurrency by the samples per second."""
+    """Print the samples per second for each line with a number of samples and a concurrency."""
     prereqs.validate_docker_engine = _any_docker
     Path("compose.yaml").write_text(COMPOSE, "utf-8")
     for line in sys.stdin:

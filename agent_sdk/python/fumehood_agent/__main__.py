@@ -85,7 +85,7 @@ def play(agent: Any, seat: Any) -> None:
 
 
 def _is_awaitable(returned: object) -> bool:
-    from inspect import isawaitable  # Imported here, because its import takes time.
+    from inspect import isawaitable  # Few agents need it, and its import takes time.
 
     return isawaitable(returned)
 

@@ -1,7 +1,8 @@
-"""Imports gRPC without modules that it, protobuf and Python's library import, but do not use here.
+"""Imports gRPC without modules that gRPC, protobuf and Python's library import but rarely use.
 
-Only a client with asyncio, an error, or source code that is inspected needs them. They would take
-almost half of the start of an agent. This module must be imported before gRPC and dataclasses.
+A client with asyncio, the output of an error, and the inspection of source code need these modules.
+Their imports take more than a third of the processor time in which an agent starts. This module
+must be imported before gRPC and dataclasses.
 """
 
 from __future__ import annotations

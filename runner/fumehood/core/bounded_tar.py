@@ -12,7 +12,7 @@ from typing import cast
 HEADER_BYTES_MAX = 1 << 20
 """Of a long name or of extended attributes, which are read as a whole."""
 HEADERS_BYTES_MAX = 256 << 20
-"""Of all of them in one tar."""
+"""Of all headers of one tar together."""
 GLOBAL_SETTINGS_MAX = 64
 """Settings of global headers, of which each entry would get a copy."""
 
@@ -24,7 +24,7 @@ class BoundedEntry(tarfile.TarInfo):
     """
 
     def _proc_member(self, tar: tarfile.TarFile) -> tarfile.TarInfo:
-        # Types in lower case are not skipped by their size, but read.
+        # Python reads headers, such as long names, into memory as a whole.
         if self.size < 0 or (not self.isreg() and self.size > HEADER_BYTES_MAX):
             raise tarfile.ReadError(f"{self.name[:99]!r} has a header of {self.size} bytes")
         if not self.isreg():
@@ -44,7 +44,7 @@ class BoundedEntry(tarfile.TarInfo):
         return entry
 
     def _refuse(self, *_: object) -> tarfile.TarInfo:
-        raise tarfile.ReadError(f"{self.name[:99]!r} is or follows a sparse file")
+        raise tarfile.ReadError(f"{self.name[:99]!r} is a sparse file or its header")
 
     # Python reads the map of a sparse file without a limit.
     _proc_sparse = _proc_gnusparse_00 = _proc_gnusparse_01 = _proc_gnusparse_10 = _refuse

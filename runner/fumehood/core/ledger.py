@@ -235,7 +235,7 @@ class Ledger:
         Args:
             charged_by: only kinds with this cause; None for all kinds.
         """
-        # Called twice per call, so without calls of functions for the kinds that are counted.
+        # This runs twice per call, so it calls no function for kinds without a meter.
         spent, meters = self._spent, self._meters
         left: dict[BudgetKind, int] = {}
         for kind, limit in self._limits.items():

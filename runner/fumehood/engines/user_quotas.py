@@ -21,12 +21,12 @@ _SETTINGS = Path("/proc/sys")
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """What the kernel counts per user."""
+    """A limit of the kernel on the objects of one kind that a user has."""
 
     setting: str
-    """Its limit, in the notation of sysctl(8)."""
+    """Name in the notation of sysctl(8)."""
     bytes_each: int
-    """Memory of a box that one of them uses at least."""
+    """Least memory of a box that one object uses."""
     unlimited: int | None = None
     """The value that removes the limit."""
 
@@ -48,7 +48,7 @@ QUOTAS = (
 def raise_user_quotas(
     progress: Callable[[str], None] | None = None, settings: Path = _SETTINGS
 ) -> None:
-    """Raise the limits to what the memory of this machine can hold; a higher one stays.
+    """Raise each limit to the number of objects for which this machine has memory, if it is lower.
 
     The values stay until the machine restarts. Only root can set them. The second call with the
     same arguments has no effect.

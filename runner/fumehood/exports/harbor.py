@@ -137,7 +137,7 @@ def _exception(episode: ExportedEpisode, timing: dict[str, str]) -> dict[str, st
 
 
 def _printed(verdict: Verdict) -> bytes:
-    """Return the output of the tests for a terminal. Programs of the agent can write it."""
+    """Return the output of the tests, escaped because programs of the agent can write it."""
     return safe(verdict.output).encode("utf-8", "replace")
 
 

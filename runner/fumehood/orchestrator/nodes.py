@@ -149,8 +149,8 @@ class Nodes:
     def start(self, progress: Callable[[str], None]) -> None:
         """Start the nodes and wait until they are ready.
 
-        It does not wait for nodes that the cluster no longer has space for. If a machine is added
-        later, they start then.
+        It does not wait for a node that the cluster no longer has space for. Such a node starts
+        when a machine is added.
 
         Args:
             progress: called with one line when the number of ready nodes changes, and at intervals.
@@ -374,7 +374,8 @@ def _reply_of(value: Object, specs: Sequence[EpisodeSpec], started: float) -> Re
 
     Raises:
         InputError: the answer states one.
-        ValueError: it contains other episodes; malformed answers raise other errors.
+        ValueError: it has another number of attempts. A malformed answer can also raise other
+            errors, such as ``LookupError``.
     """
     if "error" in value:
         kind, text = value["error"]

@@ -77,7 +77,7 @@ class RayCluster:
     def space(self) -> int:
         """Return how many nodes the cluster has space for now.
 
-        A cluster counts a machine that died until it notices, which takes Ray up to half a minute.
+        Ray counts a machine for some time after the machine died.
 
         Raises:
             InfraError: the cluster does not answer.

@@ -379,7 +379,5 @@ WORKSPACE_ATTACKS = (
 )
 """Attacks that run in workspaces and verifiers, in which programs are root."""
 
-OPEN_IN_WORKSPACES = {
-    "shared-quotas": "only root can raise what the kernel counts for all workspaces together"
-}
+OPEN_IN_WORKSPACES = {"shared-quotas": "only root can raise the limits that all workspaces share"}
 """Attacks that are known not to be stopped there for an ordinary user, with the reason."""

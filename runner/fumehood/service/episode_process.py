@@ -42,8 +42,8 @@ WARM_UP_SOCKET = "warm_up.sock"
 CALL_CPU_S = 10
 """Processor time for which one call may hold the interpreter's lock."""
 BEAT_NS = 1_000_000_000
-"""Interval at which the process looks for stops. A machine can host a thousand episodes whose
-agents wait, so it is longer than in other processes."""
+"""Interval at which the process looks for stops. It is longer than in other processes, because a
+machine can host a thousand episodes whose agents wait."""
 REPLY_S = 0.5
 """Time for the replies in progress after the world has failed."""
 

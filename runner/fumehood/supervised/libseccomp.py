@@ -15,7 +15,7 @@ ALLOW = 0x7FFF_0000
 REJECT = 0x0005_0000 | errno.ENOSYS
 """SCMP_ACT_ERRNO(ENOSYS): the call fails as on a kernel that lacks it."""
 NOT_EQUAL, EQUAL, MASKED_EQUAL = 1, 4, 7
-"""SCMP_CMP_NE, SCMP_CMP_EQ, SCMP_CMP_GT and SCMP_CMP_MASKED_EQ."""
+"""SCMP_CMP_NE, SCMP_CMP_EQ and SCMP_CMP_MASKED_EQ."""
 _NO_SUCH_CALL = -1
 """__NR_SCMP_ERROR; pseudo numbers of calls that only other processors have are lower."""
 

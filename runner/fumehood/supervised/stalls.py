@@ -18,9 +18,9 @@ INTERVAL_NS = 250_000_000
 STOP_NS_MIN = 500_000_000
 """Shorter gaps are not counted."""
 READING_NS = 1_000_000_000
-"""The processor time is read this rarely, because it takes longer than everything else that a
-process does while its agent waits. A stop can therefore be measured as shorter, by the processor
-time of this interval before it."""
+"""Interval between readings of the processor time. A reading takes longer than everything else that
+a process does while its agent waits. A stop is measured as shorter by the processor time that the
+process used since the last reading."""
 _LINE_BYTES = 128
 
 
@@ -96,7 +96,8 @@ def stop_meter() -> StopMeter:
 class BusyTime:
     """Counts processor time of this process, and for how long its threads waited for processors.
 
-    A thread that ends takes its number with it, so each reading adds what is new.
+    The kernel reports no waiting time of a thread that has ended, so each reading adds the increase
+    since the reading before.
     """
 
     def __init__(self) -> None:

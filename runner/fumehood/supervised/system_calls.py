@@ -70,14 +70,15 @@ OWN_PROCESS_ONLY = {
 is that of the argument with the process ID; 0 is the own process."""
 
 SIGNALS = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
-"""Calls that send a signal, rejected unless the process may start programs: it must not look as if
-an outsider had stopped or killed it. Before Linux 6.12, Landlock permits signals to all processes
-of the user, such as those of other episodes. abort(3) needs none: it ends with an invalid
-instruction."""
+"""Calls that send a signal, rejected unless the process may start programs. The process must not
+stop itself, or end as if an outsider had killed it. Before Linux 6.12, Landlock permits signals to
+all processes of the user, such as those of other episodes. abort(3) works without a signal: it
+executes an invalid instruction."""
 _F_SETOWN, _F_SETSIG, _F_SETOWN_EX = 8, 10, 15
 _LOCKS_AND_WATCHES = (5, 6, 7, 36, 37, 38, 1024, 1026)
 """Commands of fcntl(2): record locks, locks of open files, F_SETLEASE and F_NOTIFY. All processes
-share the files of Python, so a lock on one carries messages, and thousands delay the machine."""
+share the files of Python. Locks on them could carry messages, and thousands of locks delay the
+machine."""
 _SOCKET_TYPE, _SENDING_TYPES = 0xF, (2, 3)
 """SOCK_DGRAM and SOCK_RAW, which send to any address. Source: unix(7)."""
 _SHARED_ANONYMOUS = 0x21

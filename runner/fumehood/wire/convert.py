@@ -79,7 +79,7 @@ def reply_to_pb(reply: Reply | Refusal) -> tool_pb2.CallToolResponse:
 def write_reply(reply: Reply | Refusal, response: tool_pb2.CallToolResponse) -> None:
     """Write the reply to a call into an empty message.
 
-    To set the fields of a part of a message takes a third of the time of copying the part into it.
+    Setting the fields of a nested message takes a third of the time of copying a message into it.
     """
     if isinstance(reply, Refusal):
         response.refusal.CopyFrom(refusal_to_pb(reply))

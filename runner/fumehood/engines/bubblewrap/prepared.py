@@ -84,10 +84,10 @@ def main(control_fd: int) -> None:
 
 
 def _warm_up() -> None:
-    """Use gRPC once and shut it down, so that boxes start it in a quarter of the time.
+    """Use gRPC once and shut it down, so that boxes start it faster.
 
-    They share the memory of what gRPC initialises only once. :func:`_problem` reports threads that
-    remain.
+    Boxes share the memory that gRPC initialises at its first use. :func:`_problem` reports threads
+    that remain.
     """
     before = _threads()
     import_module("grpc").insecure_channel("unix:/none").close()

@@ -269,7 +269,7 @@ class OciEngine(ChildBoxEngine, Engine):
         if problem := platform_problem():
             return problem
         if os.geteuid() != 0:
-            # Not what is missing on this machine: a user who installs it would still be refused.
+            # Missing software is not listed: the engine would refuse a user who installs it, too.
             return (
                 "the oci engine needs root, to give each box a separate user and a control group; "
                 "run fumehood as root, or use --engine bubblewrap"

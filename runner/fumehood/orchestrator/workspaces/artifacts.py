@@ -51,7 +51,7 @@ _DAMAGED = (
     *(tarfile.TarError, zlib.error, lzma.LZMAError),
     *(EOFError, OSError, RecursionError, ValueError),
 )
-"""What reading a hostile tar raises, which may be compressed."""
+"""Errors that reading a damaged or hostile tar raises. The tar may be compressed."""
 
 
 class BadArtifacts(Exception):
