@@ -1,13 +1,22 @@
 """Reserves user IDs of a range, so that no two processes of this machine have the same one.
 
-A reservation is an abstract Unix socket with the number in its name. The kernel removes it when the
-process that holds it ends. Source: unix(7).
+A reservation is a lock on the byte with that number in a file that only root can open. Other local
+users can therefore not take reservations. The kernel removes a lock when the processes that have
+the file open end. Source: fcntl(2), "Open file description locks".
 """
 
 from __future__ import annotations
 
+import fcntl
+import os
 import secrets
-import socket
+import struct
+from functools import cache
+
+_FILE = "/run/fumehood-users.lock"
+"""In a folder of root."""
+_FLOCK = "hhqqi4x"
+"""struct flock of fcntl(2) on processors of 64 bits: type, whence, start, length, process."""
 
 
 class UserLease:
@@ -19,18 +28,33 @@ class UserLease:
         Raises:
             OSError: every number is taken.
         """
+        self._file = os.open(lock_file(), os.O_RDWR | os.O_CLOEXEC)
         # A random start makes it unlikely that a number is used again soon.
         first = secrets.randbelow(len(users))
         for number in range(len(users)):
             self.uid = users[(first + number) % len(users)]
-            self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+            request = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, self.uid, 1, 0)
             try:
-                self._socket.bind(f"\0fumehood-user-{self.uid}")
+                fcntl.fcntl(self._file, fcntl.F_OFD_SETLK, request)
                 return
-            except OSError:
-                self._socket.close()
+            except BlockingIOError:
+                pass  # It is taken.
+        os.close(self._file)
         raise OSError(f"all users from {users.start} to {users.stop - 1} are taken")
 
     def release(self) -> None:
         """Release the user ID; no process may have it any more."""
-        self._socket.close()
+        os.close(self._file)
+
+
+@cache
+def lock_file() -> str:
+    """Return the path of the file with the locks, which exists. Only for root."""
+    try:
+        flags = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+        os.close(os.open(_FILE, flags, mode=0o600))
+    except OSError:
+        # A read-only file system: only the children of this process have different users for
+        # certain, and those of others because the numbers are random.
+        return f"/proc/self/fd/{os.memfd_create('fumehood-users')}"
+    return _FILE
