@@ -98,7 +98,8 @@ def test_an_episode_uses_few_threads(pool: ServicePool) -> None:
         pid, _ = _process(episode)
         with Session(Path(episode.directory) / "grpc.sock") as session:
             session.call("get_account", {"id": "ax1"})
-            assert len(os.listdir(f"/proc/{pid}/task")) <= 10
+            # Ten, and one more if the stream opens before the thread that sent the task is free.
+            assert len(os.listdir(f"/proc/{pid}/task")) <= 11
 
 
 def test_the_process_of_an_open_episode_may_write_no_file(pool: ServicePool) -> None:
