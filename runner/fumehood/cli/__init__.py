@@ -17,6 +17,8 @@ def main() -> None:
 
         status = run_command()
     except stop_signals.Stopped as stopped:
+        # While it ends, Python restores the default action, which would replace the exit status.
+        stop_signals.ignore_stop_signals()
         print("fumehood: interrupted", file=sys.stderr)
         status = stop_signals.exit_status(stopped.number)
     sys.exit(status)

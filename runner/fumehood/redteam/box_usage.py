@@ -79,7 +79,11 @@ def _groups_of(pid: int) -> dict[str, Path]:
 
 def _measure_group(groups: dict[str, Path]) -> Usage | None:
     folder = groups.get("pids") or groups[""]
-    pids = {int(word) for file in folder.rglob("cgroup.procs") for word in _read(file).split()}
+    try:
+        files = [*folder.rglob("cgroup.procs")]
+    except OSError:  # A group was removed meanwhile.
+        return None
+    pids = {int(word) for file in files for word in _read(file).split()}
     members = [(pid, stat) for pid in pids if (stat := process_stat(pid))]
     if not members:
         return None
