@@ -184,7 +184,7 @@ class Watch:
     """The peak usage of one box, and its processes."""
 
     def __init__(self, box: Box) -> None:
-        """Start measuring."""
+        """Start measuring, until ``end`` is called or the first process of the box has ended."""
         self.tasks_max = 0
         self.memory_bytes_max = 0
         self.cpu_ms = 0
@@ -211,7 +211,10 @@ class Watch:
 
     def _measure(self) -> None:
         pid = self._box.host_pid()
-        while pid is not None and not self._stop.wait(INTERVAL_S):
+        if pid is None or not (stat := process_stat(pid)):
+            return
+        started = int(stat[_START])
+        while _runs(process_stat(pid), started) and not self._stop.wait(INTERVAL_S):
             usage = measure(pid)
             if usage is not None:
                 self._record(usage)

@@ -5,14 +5,20 @@ An attack beside it must not raise the latency of its calls too much.
 
 from __future__ import annotations
 
+import json
+import os
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Event, Lock, Thread
-from typing import Self
+from threading import Lock, Thread
+from typing import Any, Self
 
+from fumehood.core.errors import InfraError
 from fumehood.core.json_values import JsonObject
 from fumehood_agent.errors import FumehoodError
 from fumehood_agent.session import Session
@@ -21,6 +27,10 @@ ANSWER_TIMEOUT_S = 10.0
 """A call that takes longer counts as not served."""
 INTERVAL_S = 0.02
 """Time between two calls."""
+PAUSE_S = 0.2
+"""Time from an error to the next connection."""
+_NICE_OF_BOX = 6
+"""Has 272 of the 1024 shares of another process, about as many as a box. Source: sched(7)."""
 PROTOCOLS = ("grpc", "http")
 RISE_MAX = 3.0
 """Permitted ratio of the 99th percentiles."""
@@ -38,42 +48,84 @@ class Latencies:
 
 
 class Victim:
-    """Calls a service from two threads while it is open. A context manager."""
+    """Calls a service from a separate process while it is open. A context manager.
+
+    The process has the weight of a box, so that the work of this process does not delay its calls.
+    """
 
     def __init__(self, socket_dir: Path) -> None:
         """Create the victim; the folder holds ``grpc.sock`` and ``http.sock``."""
         self._socket_dir = socket_dir
-        self._lock = Lock()
-        self._calls_ms = _no_calls()
         self._errors: list[str] = []
-        self._began: dict[str, float] = {}
-        self._stop = Event()
-        self._threads = [
-            Thread(target=self._repeat, args=(protocol,), name=f"victim-{protocol}", daemon=True)
-            for protocol in PROTOCOLS
-        ]
+        self._process: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Self:
-        for thread in self._threads:
-            thread.start()
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", __name__, str(self._socket_dir)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+            text=True,
+        )
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        for thread in self._threads:
-            thread.join(2 * ANSWER_TIMEOUT_S)
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
 
     def take_latencies(self) -> dict[str, Latencies]:
         """Return the latencies since the last call of this method, by protocol.
 
         A call that has not ended yet counts with the time that it has taken so far.
+
+        Raises:
+            InfraError: the process of the victim has ended.
         """
+        return {name: _latencies(values) for name, values in self._take("calls_ms").items()}
+
+    def take_errors(self) -> list[str]:
+        """Return the errors since the last call of this method.
+
+        Raises:
+            InfraError: the process of the victim has ended.
+        """
+        errors: list[str] = self._take("errors")
+        return errors
+
+    def _take(self, what: str) -> Any:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with suppress(BrokenPipeError):
+            print(what, file=self._process.stdin, flush=True)
+        answer = self._process.stdout.readline()
+        if not answer:
+            raise InfraError("the process that measures a neighbour's calls has ended")
+        return json.loads(answer)
+
+
+class _Caller:
+    """Calls a service from one thread for each protocol."""
+
+    def __init__(self, socket_dir: Path) -> None:
+        self._socket_dir = socket_dir
+        self._lock = Lock()
+        self._calls_ms: dict[str, list[float]] = {protocol: [] for protocol in PROTOCOLS}
+        self._errors: list[str] = []
+        self._began: dict[str, float] = {}
+        for protocol in PROTOCOLS:
+            Thread(target=self._repeat, args=(protocol,), daemon=True).start()
+
+    def take_calls_ms(self) -> dict[str, list[float]]:
+        """Return the time of each call since the last call of this method, by protocol."""
         now = time.monotonic()
         with self._lock:
-            calls_ms, self._calls_ms = self._calls_ms, _no_calls()
+            calls_ms = self._calls_ms
+            self._calls_ms = {protocol: [] for protocol in PROTOCOLS}
             for protocol, began in self._began.items():
                 calls_ms[protocol].append((now - began) * 1000)
-        return {name: _latencies(values) for name, values in calls_ms.items()}
+        return calls_ms
 
     def take_errors(self) -> list[str]:
         """Return the errors since the last call of this method."""
@@ -82,7 +134,7 @@ class Victim:
         return errors
 
     def _repeat(self, protocol: str) -> None:
-        while not self._stop.is_set():
+        while True:
             try:
                 if protocol == "http":
                     self._call_over_http()
@@ -90,19 +142,21 @@ class Victim:
                     self._call_over_grpc()
             except (FumehoodError, OSError) as error:
                 self._fail(protocol, str(error))
-                self._stop.wait(0.2)
+                time.sleep(PAUSE_S)
 
     def _call_over_grpc(self) -> None:
         path = f"{self._socket_dir}/grpc.sock"
         timeout_ms = int(ANSWER_TIMEOUT_S * 1000)
         with Session(path, stream=False, service_timeout_ms=timeout_ms) as session:
-            while not self._stop.wait(INTERVAL_S):
+            while True:
+                time.sleep(INTERVAL_S)
                 self._begin("grpc")
                 session.call("list_dir", {"path": "/"})
                 self._end("grpc")
 
     def _call_over_http(self) -> None:
-        while not self._stop.wait(INTERVAL_S):
+        while True:
+            time.sleep(INTERVAL_S)
             self._begin("http")
             with socket.socket(socket.AF_UNIX) as connection:
                 connection.settimeout(2 * ANSWER_TIMEOUT_S)
@@ -134,8 +188,23 @@ class Victim:
                 self._calls_ms[protocol].append(taken_ms)
 
 
-def _no_calls() -> dict[str, list[float]]:
-    return {protocol: [] for protocol in PROTOCOLS}
+def _have_weight_of_box() -> None:
+    """Give this process the processor time of a box while the processors are busy."""
+    with suppress(OSError):  # A container may forbid it; the kernel may not group sessions.
+        os.setpriority(os.PRIO_PROCESS, 0, _NICE_OF_BOX)
+        Path("/proc/self/autogroup").write_text(str(_NICE_OF_BOX), encoding="ascii")
+
+
+def main(socket_dir: Path) -> None:
+    """Call a service; answer each line of standard input with a line of JSON."""
+    _have_weight_of_box()
+    caller = _Caller(socket_dir)
+    for line in sys.stdin:
+        match line.strip():
+            case "calls_ms":
+                print(json.dumps(caller.take_calls_ms()), flush=True)
+            case "errors":
+                print(json.dumps(caller.take_errors()), flush=True)
 
 
 def percentile(values: Sequence[float], share: float) -> float:
@@ -194,3 +263,7 @@ class Interference:
             }
             for protocol, latencies in self.attacked.items()
         }
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
