@@ -17,7 +17,7 @@ import structlog
 from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
 from fumehood.core.errors import InfraError
 from fumehood.core.ledger import Budget
-from fumehood.redteam.victim import Latencies, Victim
+from fumehood.redteam.victim import INTERVAL_S, RARE_S, Latencies, Victim
 from fumehood.wire.control_client import ControlClient
 from fumehood.wire.ports import EpisodeMessage, Records
 
@@ -27,8 +27,10 @@ _log = structlog.get_logger("fumehood.redteam")
 class ControlEpisodes:
     """Opens both episodes, makes calls in one and reports disturbances. A context manager."""
 
-    def __init__(self, client: ControlClient) -> None:
+    def __init__(self, client: ControlClient, *, interference: bool) -> None:
+        """Create the episodes; ``interference``: call so often that latencies can be compared."""
         self._client = client
+        self._interval_s = INTERVAL_S if interference else RARE_S
         self._silent = _OpenEpisode(client, "silent")
         self._working = _OpenEpisode(client, "working")
         self._to_close = ExitStack()
@@ -36,7 +38,9 @@ class ControlEpisodes:
     def __enter__(self) -> Self:
         self._silent.open()
         self._working.open()
-        self._victim = self._to_close.enter_context(Victim(self._working.socket_dir))
+        self._victim = self._to_close.enter_context(
+            Victim(self._working.socket_dir, self._interval_s)
+        )
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -170,7 +170,9 @@ class Probe:
         )
         self.worker = self._pool.workers()[0]
         """The process of the attacked service."""
-        self._controls = self._service.enter_context(ControlEpisodes(self.worker.client))
+        self._controls = self._service.enter_context(
+            ControlEpisodes(self.worker.client, interference=self._measures_interference)
+        )
 
     def __exit__(self, *_: object) -> None:
         self._resources_to_close.close()

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Condition, Event, Thread
 from typing import Any, Self
 
 from fumehood.core.errors import InfraError
@@ -26,7 +26,9 @@ from fumehood_agent.session import Session
 ANSWER_TIMEOUT_S = 10.0
 """A call that takes longer counts as not served."""
 INTERVAL_S = 0.02
-"""Time between two calls."""
+"""Time between two calls whose latencies are compared."""
+RARE_S = 0.5
+"""Time between two calls that only show whether a service answers."""
 PAUSE_S = 0.2
 """Time from an error to the next connection."""
 _NICE_OF_BOX = 6
@@ -53,15 +55,15 @@ class Victim:
     The process has the weight of a box, so that the work of this process does not delay its calls.
     """
 
-    def __init__(self, socket_dir: Path) -> None:
+    def __init__(self, socket_dir: Path, interval_s: float = INTERVAL_S) -> None:
         """Create the victim; the folder holds ``grpc.sock`` and ``http.sock``."""
         self._socket_dir = socket_dir
-        self._errors: list[str] = []
+        self._interval_s = interval_s
         self._process: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", __name__, str(self._socket_dir)],
+            [sys.executable, "-P", "-m", __name__, str(self._socket_dir), str(self._interval_s)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,
@@ -108,9 +110,12 @@ class Victim:
 class _Caller:
     """Calls a service from one thread for each protocol."""
 
-    def __init__(self, socket_dir: Path) -> None:
+    def __init__(self, socket_dir: Path, interval_s: float) -> None:
         self._socket_dir = socket_dir
-        self._lock = Lock()
+        self._interval_s = interval_s
+        self._lock = Condition()
+        self._ended_calls = dict.fromkeys(PROTOCOLS, 0)
+        self._called_early = {protocol: Event() for protocol in PROTOCOLS}
         self._calls_ms: dict[str, list[float]] = {protocol: [] for protocol in PROTOCOLS}
         self._errors: list[str] = []
         self._began: dict[str, float] = {}
@@ -128,8 +133,15 @@ class _Caller:
         return calls_ms
 
     def take_errors(self) -> list[str]:
-        """Return the errors since the last call of this method."""
+        """Call over each protocol, and return the errors since the last call of this method."""
         with self._lock:
+            before = dict(self._ended_calls)
+            for event in self._called_early.values():
+                event.set()
+            self._lock.wait_for(
+                lambda: all(self._ended_calls[name] > before[name] for name in PROTOCOLS),
+                2 * ANSWER_TIMEOUT_S,
+            )
             errors, self._errors = self._errors, []
         return errors
 
@@ -149,14 +161,14 @@ class _Caller:
         timeout_ms = int(ANSWER_TIMEOUT_S * 1000)
         with Session(path, stream=False, service_timeout_ms=timeout_ms) as session:
             while True:
-                time.sleep(INTERVAL_S)
+                self._wait("grpc")
                 self._begin("grpc")
                 session.call("list_dir", {"path": "/"})
                 self._end("grpc")
 
     def _call_over_http(self) -> None:
         while True:
-            time.sleep(INTERVAL_S)
+            self._wait("http")
             self._begin("http")
             with socket.socket(socket.AF_UNIX) as connection:
                 connection.settimeout(2 * ANSWER_TIMEOUT_S)
@@ -166,6 +178,10 @@ class _Caller:
             if not answer.startswith(b"HTTP/1.1 200"):
                 raise OSError(f"its HTTP socket answers {answer[:40]!r}")
             self._end("http")
+
+    def _wait(self, protocol: str) -> None:
+        self._called_early[protocol].wait(self._interval_s)
+        self._called_early[protocol].clear()
 
     def _begin(self, protocol: str) -> None:
         with self._lock:
@@ -178,6 +194,7 @@ class _Caller:
             self._calls_ms[protocol].append(taken_s * 1000)
             if taken_s > ANSWER_TIMEOUT_S:
                 self._errors.append(f"it waited {taken_s:.0f} s for an answer")
+            self._count_ended(protocol)
 
     def _fail(self, protocol: str, reason: str) -> None:
         now = time.monotonic()
@@ -186,6 +203,11 @@ class _Caller:
             if protocol in self._began:
                 taken_ms = (now - self._began.pop(protocol)) * 1000
                 self._calls_ms[protocol].append(taken_ms)
+            self._count_ended(protocol)
+
+    def _count_ended(self, protocol: str) -> None:
+        self._ended_calls[protocol] += 1
+        self._lock.notify_all()
 
 
 def _have_weight_of_box() -> None:
@@ -195,10 +217,10 @@ def _have_weight_of_box() -> None:
         Path("/proc/self/autogroup").write_text(str(_NICE_OF_BOX), encoding="ascii")
 
 
-def main(socket_dir: Path) -> None:
+def main(socket_dir: Path, interval_s: float) -> None:
     """Call a service; answer each line of standard input with a line of JSON."""
     _have_weight_of_box()
-    caller = _Caller(socket_dir)
+    caller = _Caller(socket_dir, interval_s)
     for line in sys.stdin:
         match line.strip():
             case "calls_ms":
@@ -266,4 +288,4 @@ class Interference:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), float(sys.argv[2]))
