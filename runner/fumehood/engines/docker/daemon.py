@@ -43,6 +43,9 @@ CONNECT_DEADLINE_S = 5
 ATTEMPTS = 3
 _NOT_FOUND, _CONFLICT = 404, 409
 _ZOMBIE = "is zombie and can not be killed"
+_NOT_FROZEN = "unable to freeze"
+"""Control groups of version 1 cannot stop a thread that replaces its program. runc thaws the group
+after its last try."""
 _NOT_KILLED = "Could not kill running container"
 _PATH_STATUS = "X-Docker-Container-Path-Stat"
 _SMALL_BYTES_MAX = 64 * 1024
@@ -54,7 +57,7 @@ _DEFAULT_HOST = "unix:///var/run/docker.sock"
 
 
 class Busy(Exception):
-    """The daemon is already removing the container."""
+    """The daemon is removing the container, or could not pause it yet."""
 
 
 _TRANSIENT = (requests.ConnectionError, requests.Timeout, Busy)
@@ -181,7 +184,16 @@ class Daemon:
 
     def pause(self, container: str) -> None:
         """Stop all processes of a container; has no effect if it is paused."""
-        self._ask("pause a container", lambda: self.client.pause(container), {_CONFLICT: None})
+
+        def pause() -> None:
+            try:
+                self.client.pause(container)
+            except APIError as error:
+                if _NOT_FROZEN in str(error.explanation):
+                    raise Busy(error.explanation) from error
+                raise
+
+        self._ask("pause a container", pause, {_CONFLICT: None})
 
     def resume(self, container: str) -> None:
         """Continue the processes of a container; has no effect if it is not paused."""
