@@ -34,8 +34,8 @@ demo: setup bubblewrap ## run three agents on the sample suite and print the res
 		--agent schema_repair --agent instruction_parser --agent policy_aware
 
 .PHONY: test
-test: setup-dev bubblewrap ## run the tests that finish within five minutes; skip absent engines
-	@scripts/run-tests
+test: setup-dev bubblewrap ## run the tests, or those in TESTS="FOLDER..."; skip absent engines
+	@scripts/run-tests $(TESTS)
 
 .PHONY: test-all
 test-all: test ## run the tests, then the slow ones: all languages and engines, chaos

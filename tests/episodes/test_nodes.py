@@ -201,33 +201,34 @@ class BrokenNode(Node):
         return self.answer
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        b"",
-        b"\xff",
-        b"[" * 100_000,
-        b"null",
-        b"{}",
-        b'{"error": 3}',
-        b'{"attempts": [], "exchanges": []}',
-        b'{"attempts": [{"records": "%"}], "exchanges": []}',
-        b'{"attempts": 1e999, "exchanges": []}',
-    ],
+MALFORMED_ANSWERS = (
+    b"",
+    b"\xff",
+    b"[" * 100_000,
+    b"null",
+    b"{}",
+    b'{"error": 3}',
+    b'{"attempts": [], "exchanges": []}',
+    b'{"attempts": [{"records": "%"}], "exchanges": []}',
+    b'{"attempts": 1e999, "exchanges": []}',
 )
+
+
 def test_a_malformed_answer_of_a_node_is_a_failure_of_the_infrastructure(
-    answer: bytes, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     setup = setup_of()
-    monkeypatch.setattr(BrokenNode, "answer", answer)
     monkeypatch.setattr(Threads, "node", BrokenNode)
     plan = InlinePlan((InlineAgent("agent", "policy_aware"),))
     with closing(Nodes(cast("Any", Threads()), settings_of(setup), at_once=1)) as nodes:
         nodes.start(lambda _: None)
-        attempt = nodes.play(setup.episodes[0].to_spec(60_000), plan, (), lambda _: None)
-    assert attempt.infra is not None
-    assert attempt.infra.kind is InfraKind.ENGINE
-    assert attempt.infra.detail.startswith("an answer of a node cannot be read: ")
+        for answer in MALFORMED_ANSWERS:
+            monkeypatch.setattr(BrokenNode, "answer", answer)
+            attempt = nodes.play(setup.episodes[0].to_spec(60_000), plan, (), lambda _: None)
+            assert attempt.infra is not None, answer
+            assert attempt.infra.kind is InfraKind.ENGINE, answer
+            detail = attempt.infra.detail
+            assert detail.startswith("an answer of a node cannot be read: "), answer
 
 
 class WithDeadMachine(Threads):
