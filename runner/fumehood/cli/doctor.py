@@ -230,7 +230,8 @@ def _probe(
         InputError: the engine or attack does not exist, or the engine is not ready.
     """
     attacks = _choose(names)
-    console = Console(soft_wrap=True, quiet=as_json, highlight=False)
+    # With --json, the results of the attacks are progress.
+    console = Console(soft_wrap=True, stderr=as_json, highlight=False)
     verdicts: dict[str, list[Verdict]] = {}
     in_workspaces: dict[str, dict[str, list[Verdict]]] = {}
     with ControlRuns() as controls:

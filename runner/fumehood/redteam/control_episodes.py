@@ -78,6 +78,7 @@ class _OpenEpisode:
         self._client = client
         self._spec = control_spec(name)
         self._events = -1
+        self._is_closed = False
         self._messages: Iterator[EpisodeMessage] = iter(())
         self._thread = Thread(target=self._count, name="control-trace", daemon=True)
 
@@ -93,6 +94,7 @@ class _OpenEpisode:
         return events
 
     def close(self) -> None:
+        self._is_closed = True
         try:
             self._client.close_episode(self._spec.episode_id, timed_out=False)
         except InfraError as error:
@@ -104,7 +106,8 @@ class _OpenEpisode:
                 if isinstance(message, Records):
                     self._events += len(message.records)
         except InfraError as error:
-            _log.warning("the trace of a control episode ended early", error=str(error))
+            if not self._is_closed:
+                _log.warning("the trace of a control episode ended early", error=str(error))
 
 
 def control_spec(name: str) -> EpisodeSpec:
