@@ -74,7 +74,7 @@ class MessageLimits(_Strict):
         default=1000, ge=1, le=100_000, description="Refused messages before the seat is closed."
     )
     refused_bytes: int = Field(
-        default=256 * MIB,
+        default=64 * MIB,
         ge=1024,
         le=1024 * MIB,
         description="All refused and malformed messages, bytes; beyond it the sockets close.",

@@ -71,7 +71,7 @@ class SeatLimits:
     refusals: int = 1000
     """Refused messages of one seat that the trace records. Every later refusal is
     TOO_MANY_REFUSALS."""
-    refused_bytes: int = 256 * 1024 * 1024
+    refused_bytes: int = 64 * 1024 * 1024
     """Size of all refused and malformed messages of one seat. Beyond it the work of the seat ends,
     and its sockets close."""
     trace_bytes: int = 128 * 1024 * 1024
