@@ -41,6 +41,10 @@ test: setup-dev bubblewrap ## run the tests, or those in TESTS="FOLDER..."; skip
 test-all: test ## run the tests, then the slow ones: all languages and engines, chaos
 	@scripts/run-tests --all -m slow
 
+.PHONY: test-release
+test-release: setup-dev images ## run the longest tests, which take minutes each
+	@scripts/run-tests --all --release -m release
+
 .PHONY: test-fast
 test-fast: setup-dev ## run the tests that need no box, and stop at the first failure
 	@.venv/bin/python -m pytest --numprocesses 4 --dist worksteal -x \

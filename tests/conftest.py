@@ -32,6 +32,7 @@ ENGINE_OF_MARKER: dict[str, tuple[str, str | None]] = {
 
 OPTIONAL = {
     "slow": ("--all", "also run slow tests: `make test-all`"),
+    "release": ("--release", "also run the longest tests: `make test-release`"),
     "every_agent": ("--every-agent", "also run the large off-the-shelf agents: `make agents`"),
     "every_attack": ("--every-attack", "run the whole red-team corpus: `make redteam`"),
 }

@@ -17,7 +17,7 @@ from playwright.sync_api import BrowserContext, expect
 from tests.episodes.exports.test_original_readers import libraries
 from tests.parts.commands import fumehood
 
-pytestmark = [pytest.mark.slow, pytest.mark.browser]
+pytestmark = [pytest.mark.release, pytest.mark.browser]
 
 VIEWER_TIMEOUT_MS = 60_000
 

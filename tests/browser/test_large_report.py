@@ -22,7 +22,7 @@ OPEN_S_MAX = 2.0
 PAGE_BYTES_MAX = 20_000_000
 
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.release
 
 
 @pytest.fixture(scope="module")

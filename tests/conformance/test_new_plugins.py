@@ -49,7 +49,12 @@ def python(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("kind", "engine"),
     [
-        *((kind, "inline") for kind in KINDS),
+        pytest.param("benchmark", "inline"),
+        *(
+            pytest.param(kind, "inline", marks=pytest.mark.release)
+            for kind in KINDS
+            if kind != "benchmark"
+        ),
         pytest.param("world", "bubblewrap", marks=pytest.mark.bubblewrap),
     ],
 )

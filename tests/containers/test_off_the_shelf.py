@@ -137,8 +137,8 @@ def offered_first(models: ScriptedModels) -> str:
     ("name", "words"),
     [
         ("openai-agents", ()),
-        ("smolagents", ()),
-        ("continue", ()),
+        pytest.param("smolagents", (), marks=pytest.mark.every_agent),
+        pytest.param("continue", (), marks=pytest.mark.every_agent),
         ("mcp-client", ("stdio",)),
         ("mcp-client", ("http",)),
         pytest.param("openhands", (), marks=pytest.mark.every_agent),
@@ -168,7 +168,7 @@ def test_an_agent_with_only_a_shell_uses_its_model_and_its_tools(
     assert "fumehood tools" in json.dumps(models.asked[0].request["messages"])
 
 
-@pytest.mark.slow
+@pytest.mark.every_agent
 @pytest.mark.docker
 @pytest.mark.image
 def test_an_acp_agent_uses_its_model_and_its_tools(

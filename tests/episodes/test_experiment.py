@@ -230,7 +230,7 @@ def table(folder: Path, name: str) -> list[dict[str, Any]]:
     return rows
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_every_cell_has_its_episodes_once(folder: Path) -> None:
     episodes = table(folder, "episodes")
     cells = Counter(
@@ -286,7 +286,7 @@ def independent_effect(episodes: Sequence[Episode], suites: set[str], signs: Any
     return fmean(by_suite)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_effects_are_those_of_an_independent_computation(folder: Path) -> None:
     episodes = table(folder, "episodes")
     effects = [row for row in table(folder, "effects") if row["metric"] == "task_success"]
@@ -322,7 +322,7 @@ def test_effects_are_those_of_an_independent_computation(folder: Path) -> None:
     assert all(solved[suite, "large"] > solved[suite, "small"] > 0 for suite in SUITES)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_conditions_are_the_means_of_their_episodes(folder: Path) -> None:
     groups: dict[tuple[str, ...], list[float]] = defaultdict(list)
     for row in table(folder, "episodes"):
@@ -341,7 +341,7 @@ def test_conditions_are_the_means_of_their_episodes(folder: Path) -> None:
     assert {key[-1] for key in found if key[0] == "agentdojo"} == {"all", *DOMAINS}
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_the_page_shows_models_by_suite_and_domain(watched: Watched, folder: Path) -> None:
     watched.open(folder / "report" / "report.html")
     section = watched.page.locator("#experiment")
