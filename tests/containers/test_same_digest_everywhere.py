@@ -16,7 +16,7 @@ from tests.parts.shared_folders import made_once
 
 SAMPLE = Path(__file__).parents[2] / "runner" / "fumehood" / "benchmarks" / "sample" / "tasks.jsonl"
 EXAMPLES = Path(__file__).parents[2] / "examples"
-EVERY = 8
+EVERY = 5
 PAYLOADS: dict[str, Any] = {
     "outage": {"start_s": 100, "duration_s": 9000},
     "schema_change": {"rename_args": {"text": "entry"}},
@@ -76,7 +76,7 @@ def _with_fault(record: dict[str, Any], family: str) -> dict[str, Any]:
 
 
 def _run(tasks: Path, out: Path, engine: str, workers: int) -> dict[str, object]:
-    agents = ["-a", "policy_aware", "-a", "oracle"]
+    agents = ["-a", "policy_aware", "-a", "instruction_parser", "-a", "oracle"]
     name, _, runtime = engine.partition("/")
     report: dict[str, object] = fumehood_json(
         *("run", str(tasks), *agents, "--engine", name),

@@ -310,7 +310,8 @@ def _check_model(settings: GatewaySettings, parsed: JsonObject) -> str:
         message = f"a model name has at most {MODEL_NAME_BYTES_MAX} bytes, not {len(name)}"
         raise Refused(ModelRefusal.MALFORMED, message)
     if not _has_model(settings, name):
-        message = f"no provider has the model {model}; see GET /v1/models"
+        shown = model if model.isprintable() else ascii(model)
+        message = f"no provider has the model {shown}; see GET /v1/models"
         raise Refused(ModelRefusal.UNKNOWN_MODEL, message)
     return model
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from fumehood.testing.scripted_replies import ScriptedReply
@@ -46,6 +46,7 @@ def bodies(draw: st.DrawFn) -> bytes:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(st.sampled_from([CHAT, RESPONSES, MESSAGES]), bodies())
+@example(CHAT, b'{"model": "\\u001f", "messages": []}')
 def test_every_body_gets_a_documented_answer(
     seat: Asker, script: Script, path: str, body: bytes
 ) -> None:
