@@ -29,7 +29,7 @@ ENGINES = [
     pytest.param("docker", marks=[pytest.mark.docker, pytest.mark.image]),
     pytest.param("docker/runsc", marks=[pytest.mark.runsc, pytest.mark.image, pytest.mark.slow]),
     pytest.param("oci", marks=[pytest.mark.oci, pytest.mark.image]),
-    pytest.param("oci/runsc", marks=[pytest.mark.runsc, pytest.mark.oci, pytest.mark.slow]),
+    pytest.param("oci/runsc", marks=[pytest.mark.runsc, pytest.mark.oci, pytest.mark.release]),
     pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
     pytest.param("inline"),
     # The reference is a run on the same engine, with two services.
