@@ -53,6 +53,7 @@ def _has_begun(run: Path, command: RunningCommand) -> bool:
     return not command.is_running or (run / "episodes.jsonl").exists()
 
 
+@pytest.mark.release
 def test_a_daemon_that_goes_away_ends_the_run_and_resume_completes_it() -> None:
     with workspace() as space:
         words, quiet, cut = _words(space, 10), space.root / "quiet", space.root / "cut"
@@ -104,7 +105,9 @@ def stop_dockerd(docker: PrivateDocker) -> None:
 @pytest.mark.skipif(
     os.geteuid() != 0 or shutil.which("dockerd") is None, reason="needs root and dockerd"
 )
-@pytest.mark.parametrize("breakage", [kill_dockerd, stop_dockerd])
+@pytest.mark.parametrize(
+    "breakage", [kill_dockerd, pytest.param(stop_dockerd, marks=pytest.mark.release)]
+)
 def test_a_killed_or_stopped_daemon_costs_no_episode(
     breakage: Callable[[PrivateDocker], None],
 ) -> None:

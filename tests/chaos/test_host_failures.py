@@ -11,7 +11,7 @@ from tests.chaos.workspace import workspace
 
 pytestmark = pytest.mark.slow
 
-SEEDS = (1, 2)
+SEEDS = (1, pytest.param(2, marks=pytest.mark.release))
 """``make chaos`` takes more."""
 
 

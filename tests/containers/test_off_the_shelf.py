@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -48,8 +48,17 @@ PATIENCE_MS = 300_000
 FETCH_TIMEOUT_S = 600
 IN_BOX = ("/fumehood/bin/fumehood", "run", "--port", "4141", "--")
 TOOLS = ("get_account", "close_account", "submit")
-OPENHANDS = pytest.param("openhands", marks=pytest.mark.every_agent)
-"""Only `make agents` runs it, because its packages and its image take minutes."""
+QUICK_AGENT = "openai-agents"
+"""The agent that is tried with every commit. The others download for minutes."""
+
+
+def each_agent(names: Iterable[str]) -> pytest.MarkDecorator:
+    """Parametrize a test by the names; only ``QUICK_AGENT`` runs without ``--every-agent``."""
+    agents = [
+        pytest.param(name, marks=() if name == QUICK_AGENT else pytest.mark.every_agent)
+        for name in names
+    ]
+    return pytest.mark.parametrize("name", agents)
 
 
 def looks_once(asked: AskedOfModel) -> ScriptedReply:
@@ -139,7 +148,7 @@ def offered_first(models: ScriptedModels) -> str:
         ("openai-agents", ()),
         pytest.param("smolagents", (), marks=pytest.mark.every_agent),
         pytest.param("continue", (), marks=pytest.mark.every_agent),
-        ("mcp-client", ("stdio",)),
+        pytest.param("mcp-client", ("stdio",), marks=pytest.mark.every_agent),
         ("mcp-client", ("http",)),
         pytest.param("openhands", (), marks=pytest.mark.every_agent),
     ],
@@ -235,7 +244,7 @@ NOT_PASSED = {
 @pytest.mark.slow
 @pytest.mark.docker
 @pytest.mark.image
-@pytest.mark.parametrize("name", [*sorted(NOT_PASSED.keys() - {"openhands"}), OPENHANDS])
+@each_agent(sorted(NOT_PASSED))
 def test_the_page_states_the_robustness_cases_that_an_agent_does_not_pass(name: str) -> None:
     options = EngineOptions()
     with Check.of(str(fetched(name)), "docker", options, PATIENCE_MS, lambda _: None) as check:
@@ -259,7 +268,7 @@ def solves_with_bash(asked: AskedOfModel) -> ScriptedReply:
 @pytest.mark.slow
 @pytest.mark.docker
 @pytest.mark.image
-@pytest.mark.parametrize("name", ["continue", "mini-swe-agent", "openai-agents", OPENHANDS])
+@each_agent(["continue", "mini-swe-agent", "openai-agents", "openhands"])
 def test_an_agent_solves_a_task_in_a_workspace(name: str, tmp_path: Path) -> None:
     task = f"harbor:{WORKSPACE}"
     words = ("--agent", str(fetched(name)), "--engine", "docker", "--out", str(tmp_path / "run"))

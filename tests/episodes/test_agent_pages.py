@@ -24,6 +24,16 @@ LANGUAGE_PAGES = sorted(set(PAGES.glob("*.md")) - {PAGES / "acp.md", PAGES / "re
 TIMEOUT_S = 600
 
 each_page = pytest.mark.parametrize("page", LANGUAGE_PAGES, ids=lambda page: page.stem)
+QUICK_PAGE = "python"
+"""The page that is followed with every commit. The others take minutes."""
+each_page_in_time = pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=() if page.stem == QUICK_PAGE else pytest.mark.release)
+        for page in LANGUAGE_PAGES
+    ],
+    ids=lambda page: page.stem,
+)
 
 
 @pytest.fixture
@@ -36,7 +46,7 @@ def work_folder(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.slow
 @pytest.mark.docker
 @pytest.mark.image
-@each_page
+@each_page_in_time
 def test_the_page_leads_to_a_checked_agent(page: Path, work_folder: Path) -> None:
     text = page.read_text(encoding="utf-8")
     require(text)

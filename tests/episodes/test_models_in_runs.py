@@ -95,6 +95,7 @@ def test_a_scaffold_works_with_its_model(runs: Runs, scaffold: str) -> None:
 
 @NEEDS_RAY
 @pytest.mark.slow
+@pytest.mark.release
 def test_nodes_ask_models_and_the_run_stores_what_they_asked(runs: Runs) -> None:
     words = (*EVERY, "--engine", "process")
     on_nodes = runs.run("nodes", *words, "--on", "local:2", mode="record")

@@ -124,7 +124,14 @@ def _machine(machines: RayMachines) -> None:
     machines.kill_machine(2)
 
 
-@pytest.mark.parametrize(("kill", "number"), [(_node, 0), (_daemon, 1), (_machine, 2)])
+@pytest.mark.parametrize(
+    ("kill", "number"),
+    [
+        (_node, 0),
+        pytest.param(_daemon, 1, marks=pytest.mark.release),
+        pytest.param(_machine, 2, marks=pytest.mark.release),
+    ],
+)
 def test_the_episodes_of_a_killed_node_are_played_again(
     kill: Callable[[RayMachines], None],
     number: int,
@@ -141,6 +148,7 @@ def test_the_episodes_of_a_killed_node_are_played_again(
     machines.restart(number)
 
 
+@pytest.mark.release
 def test_a_cluster_without_tokens_is_refused_unless_it_is_trusted(folder: Path) -> None:
     with RayMachines(1, has_token=False) as machines:
         words = ("--on", machines.on)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Callable, Iterator
 
 import grpc
@@ -11,6 +12,7 @@ import pytest
 from fumehood.core.outcome import AgentCrashed, Finished
 from fumehood.core.trace import verify_chain
 from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
+from fumehood.service.seat_endpoint import REFUSED_BYTES_PER_S
 from fumehood_agent.session import Session
 from tests.parts.listening import Listened, listening, wait_until
 from tests.parts.raw_seat import socket_dir
@@ -102,6 +104,22 @@ def test_beyond_the_limit_the_sockets_close(pool: ServicePool, message: str) -> 
     assert episode.evidence.ends["agent"] == AgentCrashed(
         f"it sent more than {REFUSED_BYTES} bytes of refused messages"
     )
+
+
+def test_replies_to_refused_messages_have_a_limited_rate() -> None:
+    size = REFUSED_BYTES_PER_S // 32
+    spec = episode_spec(episode_id="rate")
+    with (
+        ServicePool(1, HttpOffer()) as services,
+        services.lease() as client,
+        listening(client, spec) as episode,
+        socket_dir(episode.directory) as connection,
+    ):
+        begun_s = time.monotonic()
+        for _ in range(8):
+            connection.send("get_account", "[" * size)
+        taken_s = time.monotonic() - begun_s
+    assert taken_s >= 8 * size / REFUSED_BYTES_PER_S
 
 
 def test_a_seat_that_causes_a_large_trace_loses_its_sockets() -> None:

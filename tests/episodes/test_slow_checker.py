@@ -21,7 +21,7 @@ from fumehood_agent.in_process import InProcessSession
 from tests.parts.installed import installed
 
 installed("bfcl_eval", "mpmath")
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.release
 
 SLOW: Move = {"tool_name": "round_number", "args": {"number": 1, "decimal_places": -5_000_000}}
 """Takes about two seconds of processor time, in the world and again in the checker."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
@@ -50,6 +51,11 @@ _TITLE_CHARACTERS_MAX = 500
 PERMISSIONS_MAX = 1000
 """Answers to permission requests of one seat that the trace records. They are no refusals, so they
 have an own limit."""
+
+REFUSED_BYTES_PER_S = 16 * 1024 * 1024
+"""Rate at which one seat gets replies to refused messages. Reading them costs processor time that
+other episodes need, and no budget limits their number."""
+_SHORTEST_DELAY_S = 0.001
 
 _log = logging.getLogger("fumehood.service")
 
@@ -152,6 +158,8 @@ class SeatEndpoint:
         self._refusals = 0
         self._permissions = 0
         self._refused_bytes = 0
+        self._next_refusal_s = 0.0
+        """Time of the monotonic clock before which no further refused message gets its reply."""
         self._refused_lock = Lock()
         """Not ``lock``, which a call holds while the world executes it."""
         self._is_closed = False
@@ -192,7 +200,7 @@ class SeatEndpoint:
             or read_arguments(arguments_json, self._limits)
         )
         if isinstance(arguments, Refusal):
-            self.count_refused(len(tool_name) + len(arguments_json) + len(call_id))
+            self._delay_refusal(len(tool_name) + len(arguments_json) + len(call_id))
         with self._messages, self._lock:
             self._wait_for_turn()
             if isinstance(arguments, Refusal):
@@ -215,7 +223,7 @@ class SeatEndpoint:
         if confidence is not None and not 0 <= confidence <= 1:
             refusal = _MALFORMED
         if refusal is not None:
-            self.count_refused(len(text))
+            self._delay_refusal(len(text))
         elif confidence is None and self._asks_confidence:
             text, confidence = split_confidence(text)
         with self._messages, self._lock:
@@ -243,6 +251,16 @@ class SeatEndpoint:
         if before <= self._limits.refused_bytes < before + size_bytes:
             limit_bytes = self._limits.refused_bytes
             self._on_flood(self, f"it sent more than {limit_bytes} bytes of refused messages")
+
+    def _delay_refusal(self, size_bytes: int) -> None:
+        """Count a refused message, and wait until its reply is due at ``REFUSED_BYTES_PER_S``."""
+        self.count_refused(size_bytes)
+        with self._refused_lock:
+            now_s = time.monotonic()
+            due_s = max(now_s, self._next_refusal_s) + size_bytes / REFUSED_BYTES_PER_S
+            self._next_refusal_s = due_s
+        if due_s - now_s >= _SHORTEST_DELAY_S:
+            time.sleep(due_s - now_s)
 
     def end_flood(self, detail: str) -> None:
         """End the work of this seat, and of all seats, because it sent too many bytes."""

@@ -55,7 +55,14 @@ def _fetch(folder: Path) -> None:
         subprocess.run([*pip, *words], check=True, timeout=FETCH_TIMEOUT_S, capture_output=True)
 
 
-RUNS = ("sample", "scenario", "conversation", "agentdojo", "tau2", "models")
+RUNS = (
+    "sample",
+    "scenario",
+    *(
+        pytest.param(name, marks=pytest.mark.release)
+        for name in ("conversation", "agentdojo", "tau2", "models")
+    ),
+)
 
 
 @pytest.fixture(scope="module", params=RUNS)
