@@ -131,7 +131,7 @@ containment: images ## attack every engine and rewrite docs/containment.md
 
 .PHONY: redteam
 redteam: setup-dev images ## run the whole red-team corpus on every engine, as tests
-	@.venv/bin/python -m pytest --numprocesses 3 --dist loadgroup tests/redteam --every-attack
+	@.venv/bin/python -m pytest --numprocesses 3 --dist loadgroup tests/redteam --all --release --every-attack
 
 .PHONY: conformance
 conformance: setup-dev images bubblewrap ## run all protocol cases, and write the table

@@ -18,7 +18,7 @@ KILLS = 3
     [
         "process",
         pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
-        pytest.param("oci", marks=[pytest.mark.oci, pytest.mark.image]),
+        pytest.param("oci", marks=[pytest.mark.oci, pytest.mark.image, pytest.mark.release]),
     ],
 )
 def test_a_killed_and_resumed_run_has_the_same_results(engine: str) -> None:

@@ -162,6 +162,7 @@ def test_a_cluster_without_tokens_is_refused_unless_it_is_trusted(folder: Path) 
         trusted.result()
 
 
+@pytest.mark.release
 def test_an_experiment_plays_on_nodes_of_this_machine(folder: Path) -> None:
     (folder / "two.yaml").write_text(
         f"format: fumehood.experiment/1\nsuites: [{folder / 'tasks.jsonl'}]\nseed: 3\n"

@@ -34,7 +34,7 @@ ENGINES = [
             pytest.mark.oci,
             pytest.mark.image,
             pytest.mark.runsc,
-            pytest.mark.slow,
+            pytest.mark.release,
             pytest.mark.xdist_group("oci-runsc"),
         ],
     ),
@@ -45,7 +45,7 @@ ENGINES = [
         "bubblewrap-new-starts",
         marks=[
             pytest.mark.bubblewrap,
-            pytest.mark.slow,
+            pytest.mark.release,
             pytest.mark.xdist_group("bubblewrap"),
         ],
     ),

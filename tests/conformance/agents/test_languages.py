@@ -14,6 +14,8 @@ from tests.conformance.agents.playing import Stage, stage
 
 FEW = ("several_turns",)
 """Cases to run on every engine. `make conformance` runs all cases on all engines."""
+OFTEN = (*FEW, "big_result", "numbers", "reconnect", "refusals")
+"""Cases that CI runs in every language. In Python it runs all."""
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +39,12 @@ def elsewhere(request: pytest.FixtureRequest) -> Iterator[Stage]:
         yield made
 
 
+def _marks(language: Language, case: ProtocolCase) -> list[pytest.MarkDecorator]:
+    if language.name == "Python":
+        return []
+    return [pytest.mark.slow if case.name in OFTEN else pytest.mark.release]
+
+
 def each(cases: Sequence[ProtocolCase]) -> pytest.MarkDecorator:
     """Every language with each of the cases that it can carry out."""
     pairs = [
@@ -44,7 +52,7 @@ def each(cases: Sequence[ProtocolCase]) -> pytest.MarkDecorator:
             language,
             case,
             id=f"{language.name}-{case.name}",
-            marks=[] if language.name == "Python" else [pytest.mark.slow],
+            marks=_marks(language, case),
         )
         for language in LANGUAGES
         for case in cases
