@@ -87,7 +87,7 @@ def test_a_sample_of_trajectories_gets_the_verdict_of_the_original(
     _check(comparison, source, CHEAP_SAMPLE if comparison.name in CHEAP else SAMPLE)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @every_source
 def test_a_larger_sample_of_trajectories_gets_the_verdict_of_the_original(
     comparison: Comparison, source: Source

@@ -15,7 +15,7 @@ CPU_S_MAX = 60
 limit is one of processor time, so the load of the machine does not matter."""
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("scorer", list(SCORERS))
 def test_the_longest_answers_are_scored_in_linear_time(scorer: str) -> None:
     scoring = subprocess.run(

@@ -184,7 +184,7 @@ def test_values_in_another_notation_of_the_language_are_accepted() -> None:
     assert not _success_with(options, options="{'stopPropagation': false}")
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_a_text_that_the_converter_reads_for_too_long_is_a_failure() -> None:
     case = _case("simple_javascript", 24)
     with pytest.raises(QuestionFailed, match="exceeded its processor time"):

@@ -58,7 +58,7 @@ def test_the_agents_differ_on_the_small_profile(small: list[TaskRecord]) -> None
     _assert_separated(measure_tasks(small, score_evidence, ["all"])["all"]["all"])
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_the_agents_differ_on_the_default_profile_in_each_family_and_under_each_fault() -> None:
     tables = measure_tasks(_tasks("default"), score_evidence, ["domain", "split", FAULT])
     for key in ("domain", "split"):
