@@ -27,7 +27,7 @@ PAYLOADS: dict[str, Any] = {
 
 ENGINES = [
     pytest.param("docker", marks=[pytest.mark.docker, pytest.mark.image]),
-    pytest.param("docker/runsc", marks=[pytest.mark.runsc, pytest.mark.image, pytest.mark.slow]),
+    pytest.param("docker/runsc", marks=[pytest.mark.runsc, pytest.mark.image, pytest.mark.release]),
     pytest.param("oci", marks=[pytest.mark.oci, pytest.mark.image]),
     pytest.param("oci/runsc", marks=[pytest.mark.runsc, pytest.mark.oci, pytest.mark.release]),
     pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
