@@ -256,7 +256,7 @@ class KilledOutside(InfraError):
 
 
 class TooLarge(Exception):
-    """What is to be copied out of a workspace exceeds its limit."""
+    """What is to be read from a workspace exceeds its limit."""
 
 
 @runtime_checkable
@@ -267,6 +267,7 @@ class WorkspaceBox(Box, Protocol):
         """Return the size of the files that differ from the image.
 
         Raises:
+            TooLarge: there is too much to measure.
             InfraError: the engine does not answer.
         """
 

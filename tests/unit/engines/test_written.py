@@ -19,9 +19,16 @@ from fumehood.engines.docker.written import (
 )
 from fumehood.engines.engine import TooLarge
 from fumehood.engines.oci.workspace_files import differences
+from tests.parts.listening import wait_until
 
 MIB = 1 << 20
 pytestmark = pytest.mark.skipif(shutil.which("du") is None, reason="du is not installed")
+
+
+@pytest.fixture(autouse=True)
+def _whole_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These programs are in no container, so all those of the machine are beside them."""
+    monkeypatch.setattr(written, "HELD_MAX", 10_000_000)
 
 
 def test_empty_files_count(tmp_path: Path) -> None:
@@ -53,6 +60,71 @@ def test_deleted_files_that_are_open_count_once(tmp_path: Path) -> None:
         (tmp_path / "file").unlink()
         assert 8 * MIB <= deleted_bytes(os.getpid()) - before < 16 * MIB
     assert deleted_bytes(os.getpid()) - before < 8 * MIB
+
+
+HIDES_A_FILE = """
+import ctypes, mmap, os, sys, threading
+how, path = sys.argv[1:]
+def hold(octets=8 << 20):
+    file = os.open(path, os.O_RDWR | os.O_CREAT)
+    os.write(file, bytes(octets)); os.fsync(file); os.unlink(path)
+    return file
+def ready():
+    print("ready", flush=True); sys.stdin.read()
+match how:
+    case "mapped":
+        file = hold(); kept = mmap.mmap(file, 8 << 20); os.close(file); ready()
+    case "by the second thread":
+        # The first thread ends before its process does, which keeps the descriptor.
+        hold()
+        threading.Thread(target=ready).start()
+        ctypes.CDLL(None).pthread_exit(None)
+"""
+
+
+@pytest.mark.parametrize("how", ["mapped", "by the second thread"])
+def test_deleted_files_that_a_program_hides_count(tmp_path: Path, how: str) -> None:
+    device = os.stat(tmp_path).st_dev
+    command = [sys.executable, "-c", HIDES_A_FILE, how, str(tmp_path / "file")]
+    before = deleted_bytes(os.getpid(), device)
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+        assert program.stdout is not None
+        assert program.stdin is not None
+        assert program.stdout.readline() == b"ready\n"
+        assert deleted_bytes(program.pid, device) - before >= 8 * MIB
+        program.stdin.close()
+    assert program.returncode == 0
+
+
+def test_a_program_that_was_deleted_counts(tmp_path: Path) -> None:
+    copy = tmp_path / "program"
+    shutil.copy(shutil.which("sleep") or "", copy)
+    device, size = os.stat(copy).st_dev, copy.stat().st_blocks * 512
+    before = deleted_bytes(os.getpid(), device)
+    with subprocess.Popen([copy, "60"]) as program:
+        assert wait_until(lambda: os.readlink(f"/proc/{program.pid}/exe") == str(copy))
+        copy.unlink()
+        assert deleted_bytes(program.pid, device) - before >= size
+        program.kill()
+
+
+def test_a_deleted_folder_that_is_open_counts(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for number in range(2000):
+        (folder / f"{number:0>100}").touch()
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    device = os.fstat(opened).st_dev
+    before = deleted_bytes(os.getpid(), device)
+    shutil.rmtree(folder)
+    assert deleted_bytes(os.getpid(), device) - before >= 100 * 2000
+    os.close(opened)
+
+
+def test_too_many_open_files_end_the_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(written, "HELD_MAX", 3)
+    with pytest.raises(TooLarge, match="holds more than 3 files"):
+        deleted_bytes(os.getpid())
 
 
 def test_many_paths_and_long_paths_are_not_listed(

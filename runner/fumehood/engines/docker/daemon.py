@@ -33,6 +33,7 @@ from docker.utils import kwargs_from_env
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
 
 from fumehood.core.errors import InfraError, InputError
+from fumehood.engines.docker.written import ContainerFiles
 from fumehood.engines.engine import TooLarge
 
 T = TypeVar("T")
@@ -363,10 +364,19 @@ class Daemon:
         listed = self._ask("compare a container", compare)
         return [(str(entry["Path"]), int(entry["Kind"])) for entry in listed or ()]
 
-    def upper_folder(self, container: str) -> Path | None:
-        """Return the host's folder with the files of a container that differ from its image."""
-        path = self._inspected(container)["GraphDriver"]["Data"].get("UpperDir")
-        return Path(path) if path else None
+    def host_files(self, container: str) -> ContainerFiles | None:
+        """Return where the files of a container are on the host; None with a storage driver
+        other than overlay2."""
+        inspected = self._inspected(container)
+        folders = inspected["GraphDriver"]["Data"] or {}
+        if "UpperDir" not in folders:
+            return None
+        beside = ("HostsPath", "HostnamePath", "ResolvConfPath")
+        return ContainerFiles(
+            Path(folders["UpperDir"]),
+            Path(folders["MergedDir"]),
+            tuple(Path(inspected[name]) for name in beside if inspected.get(name)),
+        )
 
     def written_bytes(self, container: str) -> int:
         """Return the size of the files of a container that differ from its image.

@@ -40,7 +40,7 @@ from fumehood.engines.docker.image_settings import (
     scratch_folders,
 )
 from fumehood.engines.docker.socket_memory import drop_group, limit_socket_memory
-from fumehood.engines.docker.written import deleted_bytes, require_short_list, used_bytes
+from fumehood.engines.docker.written import require_short_list
 from fumehood.engines.engine import (
     AGENT_FOLDER,
     BOX_SOCKET_DIR,
@@ -505,12 +505,12 @@ class DockerBox:
 
         Root also counts deleted files that are open, and a size for each file.
         """
-        upper = self._daemon.upper_folder(self._name) if os.geteuid() == 0 else None
+        files = self._daemon.host_files(self._name) if os.geteuid() == 0 else None
         pid = self.host_pid()
         # The daemon can be on another machine.
-        if upper is None or pid is None or not upper.is_dir():
+        if files is None or pid is None or not files.upper.is_dir():
             return self._daemon.written_bytes(self._name)
-        return used_bytes(upper) + deleted_bytes(pid)
+        return files.written_bytes(pid)
 
     def deleted(self) -> tuple[str, ...]:
         """Return the paths of the image that were deleted, sorted."""
@@ -544,10 +544,10 @@ class DockerBox:
         return self._daemon.execute(self._name, command, environment)
 
     def _changes(self) -> list[tuple[str, int]]:
-        upper = self._daemon.upper_folder(self._name) if os.geteuid() == 0 else None
-        if upper is not None:
+        files = self._daemon.host_files(self._name) if os.geteuid() == 0 else None
+        if files is not None:
             # The daemon would keep all paths in memory.
-            require_short_list(upper)
+            require_short_list(files.upper)
         return self._daemon.changes(self._name)
 
     def _reason(self, code: int) -> ExitReason:

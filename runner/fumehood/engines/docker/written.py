@@ -7,10 +7,11 @@ list paths that are too long.
 from __future__ import annotations
 
 import os
-import stat
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from fumehood.core.errors import InfraError
@@ -22,8 +23,39 @@ PATHS_MAX = 1 << 20
 """Files and folders that a workspace can have changed, so that comparing them ends."""
 NAMES_BYTES_MAX = 64 << 20
 """Length of these paths together, which engines and the daemon keep in memory."""
+HELD_MAX = 50_000
+"""Files that the programs of a workspace can hold open and mapped, so that measuring them ends. It
+takes about a second."""
 _BLOCK_BYTES = 512
 """Unit of st_blocks; see stat(2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerFiles:
+    """Where the files of a container of Docker are on the host."""
+
+    upper: Path
+    """Folder of the files that differ from the image."""
+    merged: Path
+    """Where the daemon mounts the root of the container."""
+    network_files: tuple[Path, ...]
+    """Files such as /etc/hosts, which the daemon mounts into the container from another folder."""
+
+    def written_bytes(self, pid: int) -> int:
+        """Return the size of what the container wrote; ``pid`` is one of its processes.
+
+        Raises:
+            InfraError: the upper folder cannot be read.
+            TooLarge: the container holds more than :data:`HELD_MAX` files.
+        """
+        # With gVisor, the root of a process on the host is not that of the container.
+        device = os.stat(self.merged).st_dev if os.path.ismount(self.merged) else None
+        # Deleted files first, because a program can delay this measurement and write meanwhile.
+        deleted = deleted_bytes(pid, device)
+        beside = sum(
+            path.stat().st_blocks * _BLOCK_BYTES for path in self.network_files if path.is_file()
+        )
+        return deleted + beside + used_bytes(self.upper)
 
 
 class ListedPaths:
@@ -81,31 +113,64 @@ def deleted_bytes(pid: int, device: int | None = None) -> int:
     Args:
         pid: of a process of the container, on the host.
         device: on which such files are; None for that of the root of the container.
+
+    Raises:
+        TooLarge: the container holds more than :data:`HELD_MAX` files.
     """
     sizes: dict[int, int] = {}
     with suppress(OSError):
         device = device or os.stat(f"/proc/{pid}/root").st_dev
-        for process in _processes_beside(pid):
-            for folder in ("fd", "map_files"):
-                for path in _entries(f"/proc/{process}/{folder}"):
-                    with suppress(OSError):
-                        facts = os.stat(path)
-                        if (
-                            facts.st_nlink == 0
-                            and facts.st_dev == device
-                            and stat.S_ISREG(facts.st_mode)
-                        ):
-                            sizes[facts.st_ino] = facts.st_blocks * _BLOCK_BYTES
+        for path in _held_files(pid):
+            with suppress(OSError):
+                facts = os.stat(path)
+                if facts.st_nlink == 0 and facts.st_dev == device:
+                    sizes[facts.st_ino] = facts.st_blocks * _BLOCK_BYTES
     return sum(sizes.values())
 
 
-def _processes_beside(pid: int) -> Iterator[str]:
-    """Yield the processes of a process namespace; a container cannot make another one."""
-    namespace = os.stat(f"/proc/{pid}/ns/pid").st_ino
+def _held_files(pid: int) -> Iterator[str]:
+    """Yield the paths in /proc of what the threads of a container hold open, map and execute."""
+    held = 0
+    for threads in _processes_beside(pid):
+        # Threads share their memory, but each can have its own descriptors. The first thread of a
+        # process can have ended before the others, and then shows nothing.
+        mapped = next(filter(None, (_entries(f"{one}/map_files") for one in threads)), [])
+        opened = (path for one in threads for path in (*_entries(f"{one}/fd"), f"{one}/exe"))
+        for path in chain(mapped, opened):
+            held += 1
+            if held > HELD_MAX:
+                raise TooLarge(f"the workspace holds more than {HELD_MAX} files open or mapped")
+            yield path
+
+
+def _processes_beside(pid: int) -> Iterator[list[str]]:
+    """Yield the folders in /proc of the threads of each process of a container.
+
+    The processes have the process namespace of ``pid``, or its control group: the processes with
+    which gVisor serves the files of a container are in other namespaces.
+    """
+    namespace, group = _place(f"/proc/{pid}")
     for name in filter(str.isdecimal, os.listdir("/proc")):
-        with suppress(OSError):
-            if os.stat(f"/proc/{name}/ns/pid").st_ino == namespace:
-                yield name
+        threads = _entries(f"/proc/{name}/task")
+        for thread in threads:
+            place = _place(thread)
+            if place[0] == namespace or (group and place[1] == group):
+                yield threads
+            if place[0] is not None:
+                break
+
+
+def _place(folder: str) -> tuple[int | None, str]:
+    """Return the process namespace of a thread, None if it has ended, and the control group that
+    limits its processes; empty if that is the group of the machine."""
+    try:
+        groups = Path(folder, "cgroup").read_text("ascii", errors="replace").splitlines()
+        namespace = os.stat(f"{folder}/ns/pid").st_ino
+    except OSError:
+        return None, ""
+    # Versions 1 and 2; see cgroups(7).
+    limiting = (group for group in groups if ":pids" in group or group.startswith("0::"))
+    return namespace, "".join(group for group in limiting if not group.endswith(":/"))
 
 
 def _entries(folder: str) -> list[str]:

@@ -52,8 +52,9 @@ class WorkspaceFiles:
     def written_bytes(self, pid: int | None) -> int:
         """Return the size of the files that differ from the image, with that of deleted files that
         are open, and a size for each file; ``pid`` is a process of the box."""
+        # Deleted files first, because a program can delay this measurement and write meanwhile.
         deleted = deleted_bytes(pid, self._device) if pid else 0
-        return used_bytes(self._root.upper) + deleted
+        return deleted + used_bytes(self._root.upper)
 
     def differences(self) -> tuple[frozenset[str], tuple[str, ...]]:
         """Return the changed and the deleted paths.

@@ -487,6 +487,8 @@ class EpisodeWorkspace:
         """Return why a workspace must be killed; empty if it may continue."""
         try:
             written_bytes = self._twice(box.written_bytes)
+        except TooLarge as error:
+            return str(error)
         except BadArtifacts as error:
             # A workspace that has ended cannot be measured.
             return "" if box.wait(0) else str(error)

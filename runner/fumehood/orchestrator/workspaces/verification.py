@@ -20,6 +20,7 @@ from fumehood.engines.engine import (
     BoxOutput,
     BoxSpec,
     Exit,
+    TooLarge,
     Workspace,
     WorkspaceBox,
 )
@@ -237,6 +238,8 @@ def _wait(
             raise InfraError("the run was stopped")
         try:
             written_bytes = box.written_bytes()
+        except TooLarge as error:
+            return None, str(error)
         except InfraError:
             # One that has ended meanwhile cannot be measured.
             if (ended := box.wait(0)) is not None:
