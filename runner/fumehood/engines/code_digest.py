@@ -20,6 +20,8 @@ MIB = 1 << 20
 FOLDER_BYTES_MAX = 4096 * MIB
 """Of the files that Docker receives, which are written to a temporary file before. Sparse files
 count fully."""
+IGNORED_BYTES_MAX = MIB
+"""Size of .dockerignore."""
 NOT_IN_AGENTS = tuple(f"**/{name}" for name in sorted(NOT_COPIED))
 """Files of the folder of an agent that its image does not get: a run of its code on this machine
 writes them, and they may differ from their source."""
@@ -76,11 +78,29 @@ def folder_digest(folder: Path, base: str = "", *, left_out: Sequence[str] = ())
 
 
 def ignored_files(folder: Path) -> list[str]:
-    """Return the patterns of .dockerignore."""
+    """Return the patterns of .dockerignore.
+
+    Raises:
+        InputError: it is a link, a pipe or a device, larger than :data:`IGNORED_BYTES_MAX`, or not
+            UTF-8.
+    """
+    path = folder / ".dockerignore"
     try:
-        lines = (folder / ".dockerignore").read_text("utf-8").splitlines()
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return []
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}; links are not followed") from error
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise InputError(f"{path} is not a regular file")
+        content = file.read(IGNORED_BYTES_MAX + 1)
+    if len(content) > IGNORED_BYTES_MAX:
+        raise InputError(f"{path} has more than {IGNORED_BYTES_MAX // MIB} MiB")
+    try:
+        lines = content.decode("utf-8").splitlines()
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not UTF-8") from None
     return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
 
 

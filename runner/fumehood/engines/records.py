@@ -32,6 +32,15 @@ _NAME_BYTES = 4
 _NAME_OF_FOLDER = re.compile(f"[0-9a-f]{{{2 * _NAME_BYTES}}}")
 
 
+def remove_tree(folder: Path) -> None:
+    """Remove a folder with its content, however deep it is; what cannot be removed stays."""
+    # An agent or an image can nest folders more deeply than Python can recurse.
+    with suppress(RecursionError):
+        shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():
+        subprocess.run(["rm", "-rf", "--", str(folder)], check=False, capture_output=True)
+
+
 @dataclass(frozen=True, slots=True)
 class SessionRecord:
     """One session and its owner."""
@@ -194,10 +203,7 @@ class FolderRecords:
 
     def remove(self, folder: Path) -> None:
         """Remove a folder with its content, and its record."""
-        with suppress(RecursionError):  # A workspace can make folders that are too deep.
-            shutil.rmtree(folder, ignore_errors=True)
-        if folder.exists():
-            subprocess.run(["rm", "-rf", "--", str(folder)], check=False, capture_output=True)
+        remove_tree(folder)
         if not folder.exists():
             self._record(folder).unlink(missing_ok=True)
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
 from fumehood.engines.box_files import BoxFiles
-from fumehood.engines.code_digest import code_digest
+from fumehood.engines.code_digest import code_digest, ignored_files
 from fumehood.engines.engine import AgentKind, AgentSource, Mount
 from fumehood.engines.images.folder import references
 from fumehood.engines.ownership import owner_labels
@@ -138,3 +140,31 @@ def test_the_code_of_agents_and_counterparts_is_compared(field: str) -> None:
     assert code_differences(one, without) == []
     images = [manifest(field, kind="image", digest=digest) for digest in "12"]
     assert code_differences(*images) == ["a"]
+
+
+def _link(place: Path) -> None:
+    place.symlink_to("/dev/zero")
+
+
+def _pipe(place: Path) -> None:
+    os.mkfifo(place)
+
+
+def _large(place: Path) -> None:
+    with place.open("wb") as file:
+        file.truncate(2 << 20)
+
+
+@pytest.mark.parametrize("make", [_link, _pipe, _large, Path.mkdir])
+def test_a_dockerignore_that_is_no_small_file_is_refused(
+    tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    make(tmp_path / ".dockerignore")
+    with pytest.raises(InputError, match=r"\.dockerignore"):
+        ignored_files(tmp_path)
+
+
+def test_the_patterns_of_a_dockerignore_are_read(tmp_path: Path) -> None:
+    assert ignored_files(tmp_path) == []
+    (tmp_path / ".dockerignore").write_text("# comment\n\n *.log \n")
+    assert ignored_files(tmp_path) == ["*.log"]

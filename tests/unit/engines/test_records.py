@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from fumehood.core.errors import InfraError
 from fumehood.engines.ownership import OWNER_BOOT, OWNER_START, owner_is_alive, owner_labels
-from fumehood.engines.records import MARKER, FolderRecords, owned_folder, write_record
+from fumehood.engines.records import MARKER, FolderRecords, owned_folder, remove_tree, write_record
 
 OWN = owner_labels("r1")
 OF_A_DEAD_PROCESS = {**OWN, OWNER_START: "1"}
@@ -119,3 +121,12 @@ def test_a_folder_whose_maker_died_before_it_wrote_the_marker_is_removed(
     (lost / MARKER).unlink()
     assert records.reap(owner_is_alive) == 1
     assert not lost.exists()
+
+
+def test_a_folder_that_is_deeper_than_python_can_recurse_is_removed(tmp_path: Path) -> None:
+    program = "import os\nfor _ in range(3000): os.mkdir('d'); os.chdir('d')"
+    top = tmp_path / "top"
+    top.mkdir()
+    subprocess.run([sys.executable, "-c", program], cwd=top, check=True)
+    remove_tree(top)
+    assert not top.exists()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,7 +21,7 @@ from fumehood.core.errors import InfraError
 from fumehood.engines.docker.image_settings import normalised
 from fumehood.engines.images.sources import cache_folder
 from fumehood.engines.oci.archive import ImageArchive
-from fumehood.engines.records import MARKER
+from fumehood.engines.records import MARKER, remove_tree
 
 FOLDER = "oci"
 """Below the cache folder of the user."""
@@ -132,7 +131,7 @@ class Roots:
                 except OSError as error:
                     raise InfraError(f"cannot unpack an image: {error}") from error
                 finally:
-                    shutil.rmtree(unfinished, ignore_errors=True)
+                    remove_tree(unfinished)
                 root = self.get(digest)
         assert root is not None
         return root
@@ -154,7 +153,7 @@ class Roots:
         try:
             with self._locked():
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(folder)
+                remove_tree(folder)
         except BlockingIOError:
             return False
         finally:
@@ -183,7 +182,7 @@ class Roots:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
             for left in self._folder.glob(f"{_UNFINISHED}*"):  # Its command was killed.
-                shutil.rmtree(left, ignore_errors=True)
+                remove_tree(left)
             yield
         finally:
             os.close(lock)
