@@ -91,9 +91,10 @@ def ignored_files(folder: Path) -> list[str]:
         return []
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}; links are not followed") from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise InputError(f"{path} is not a regular file")
     with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise InputError(f"{path} is not a regular file")
         content = file.read(IGNORED_BYTES_MAX + 1)
     if len(content) > IGNORED_BYTES_MAX:
         raise InputError(f"{path} has more than {IGNORED_BYTES_MAX // MIB} MiB")
