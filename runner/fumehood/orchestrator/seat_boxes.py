@@ -14,6 +14,9 @@ from fumehood.orchestrator.trace_receiver import TraceReceiver
 
 _ACTIONS = frozenset({"call", "turn_ended"})
 """Events by which a seat can influence another one."""
+_MODEL_REQUESTS = frozenset({"model_call", "model_refused"})
+"""Events of model requests. The seats share providers and the broker, so requests of one seat can
+make those of another one fail."""
 
 
 class SeatBoxes:
@@ -172,12 +175,18 @@ def counterpart_failure(
         records: the trace.
 
     Returns:
-        None if the tested agent has called a tool or sent a message before: it may be the cause.
+        None if the tested agent may be the cause: it has called a tool or sent a message before, or
+        both it and a counterpart have sent model requests.
     """
+    asking = set[bool]()
     for record in records:
         event = json.loads(record.event_json)
         if event["kind"] in _ACTIONS and event["seat"] not in counterparts:
             return None
+        if event["kind"] in _MODEL_REQUESTS:
+            asking.add(event["seat"] in counterparts)
+    if asking == {True, False}:
+        return None
     detail = f"seat {seat}: {box_exit.reason.value}, exit status {box_exit.code}"
     return Infra(InfraKind.COUNTERPART, detail)
 

@@ -46,6 +46,8 @@ from fumehood.wire.ports import MONITORS_FIELD, SpecRejected, TaskView
 _ENDED = Refusal(RefusalKind.ENDED)
 _MALFORMED = Refusal(RefusalKind.MALFORMED)
 
+ENDED_REASON = "ended"
+"""Reason in the event of model requests that are open when a conversation is closed."""
 _TITLE_CHARACTERS_MAX = 500
 """Characters of the title of a recorded permission request."""
 PERMISSIONS_MAX = 1000
@@ -163,6 +165,8 @@ class SeatEndpoint:
         self._refused_lock = Lock()
         """Not ``lock``, which a call holds while the world executes it."""
         self._is_closed = False
+        self._open_model_calls = 0
+        """Reserved model calls whose requests are not settled."""
         self._replies: dict[str, tuple[bytes, Reply | Refusal]] = {}
         """By call ID: the digest of the request, and its reply."""
 
@@ -288,12 +292,16 @@ class SeatEndpoint:
         """
         self._start_clock()
         with self._lock:
-            return None if self._has_ended() else self._seat.reserve(amounts)
+            reservation = None if self._has_ended() else self._seat.reserve(amounts)
+            if isinstance(reservation, Reservation):
+                self._open_model_calls += amounts.get(BudgetKind.MODEL_CALLS, 0)
+            return reservation
 
     def settle(self, reservation: Reservation, event: ModelCalled, actual: Amounts) -> None:
         """Charge and record the actual cost of a model request, unless the endpoint is closed."""
         with self._lock:
             if not self._is_closed:
+                self._open_model_calls -= reservation.amounts.get(BudgetKind.MODEL_CALLS, 0)
                 self._seat.settle(reservation, event, actual)
 
     @property
@@ -354,14 +362,17 @@ class SeatEndpoint:
 
     def close(self, *, timed_out: bool) -> None:
         """Refuse all further messages; with ``timed_out`` also end the work of the seat with the
-        turn."""
+        turn. In a conversation, record that the seat has open model requests."""
         with self._lock:
             if timed_out and self._seat.has_turn:
                 # All seats end: otherwise the others would continue, and one of them could
                 # succeed because this seat ran out of time.
                 self._seat.finish(self._timed_out(), ends_all=True)
-            self._is_closed = True
+            was_closed, self._is_closed = self._is_closed, True
             if self._turn_changed is not None:
+                if self._open_model_calls and not was_closed:
+                    # An open request may be the reason that another seat failed.
+                    self._recorder.record(ModelRefused(seat=self.name, reason=ENDED_REASON))
                 self._turn_changed.notify_all()
 
     def update_turn(self) -> None:

@@ -143,6 +143,30 @@ def test_a_counterpart_that_breaks_off_after_an_action_of_the_agent_may_be_broke
     assert boxes.exit == FAILED
 
 
+@pytest.mark.parametrize(
+    ("events", "is_infra"),
+    [
+        ({"agent": "model_call"}, True),
+        ({"user": "model_call"}, True),
+        ({"user": "model_call", "agent": "model_call"}, False),
+        ({"user": "model_call", "agent": "model_refused"}, False),
+        ({"agent": "model_call", "user": "model_refused"}, False),
+    ],
+    ids=str,
+)
+def test_model_requests_of_the_agent_may_break_a_counterpart_that_uses_a_model(
+    events: dict[str, str], is_infra: bool
+) -> None:
+    user, agent = MemoryBox(FAILED), MemoryBox()
+    episode = Episode({"user": user, "agent": agent}, frozenset({"user"}))
+    for seat, kind in events.items():
+        event = canonical_json({"kind": kind, "seat": seat})
+        episode.send(Records((Record(event, "", 0, 0),)))
+    boxes = play(episode)
+    assert (boxes.infra is not None) == is_infra
+    assert boxes.exit == FAILED
+
+
 def test_a_tested_agent_that_breaks_off_is_not_an_infrastructure_failure() -> None:
     boxes = play(Episode({"agent": MemoryBox(FAILED), "user": MemoryBox()}, frozenset({"user"})))
     assert (boxes.ended_early, boxes.infra, boxes.exit) == ("agent", None, FAILED)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from threading import Lock
+from threading import Condition, Lock
 
 import pytest
 
@@ -169,6 +169,34 @@ def test_a_closed_endpoint_refuses_model_requests() -> None:
     endpoint = timed(Clock())
     endpoint.close(timed_out=False)
     assert endpoint.reserve({BudgetKind.MODEL_CALLS: 1}) is None
+
+
+@pytest.mark.parametrize("is_settled", [True, False], ids=["settled", "open"])
+@pytest.mark.parametrize("in_conversation", [True, False], ids=["conversation", "alone"])
+def test_a_model_request_that_is_open_at_the_end_of_a_conversation_is_recorded(
+    recorder: MemoryRecorder, *, in_conversation: bool, is_settled: bool
+) -> None:
+    lock = Lock()
+    endpoint = SeatEndpoint(
+        Seat("agent", TurnQueue("Do it."), BrokenTools(), Ledger(Budget()), recorder),
+        recorder=recorder,
+        lock=lock,
+        clock=MonotonicClock(),
+        limits=SeatLimits(),
+        on_broken=print,
+        turn_changed=Condition(lock) if in_conversation else None,
+    )
+    cost = {BudgetKind.MODEL_CALLS: 1}
+    reservation = endpoint.reserve(cost)
+    assert isinstance(reservation, Reservation)
+    event = ModelCalled(seat="agent", model="m", request="0", status=200, response="0")
+    if is_settled:
+        endpoint.settle(reservation, event, cost)
+    endpoint.close(timed_out=False)
+    endpoint.close(timed_out=False)
+    endpoint.settle(reservation, event, cost)
+    reasons = [each["reason"] for each in recorder.written() if each["kind"] == "model_refused"]
+    assert reasons == ["ended"] * (in_conversation and not is_settled)
 
 
 def test_a_false_usage_report_is_charged_up_to_the_budget() -> None:
