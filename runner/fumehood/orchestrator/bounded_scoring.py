@@ -168,7 +168,8 @@ class ScoringProcesses:
             read = read_attempt(request.case, request.records(), request.agent_exit)
             if isinstance(read, Infra):
                 return ScoredAttempt(read, UNGRADED, "", 0)
-            return not_scored(read, exceeded.why, control_fails=self._control_fails(request.case))
+            control_fails = self._control_fails(request.case)
+            return not_scored(request.case, read, exceeded.why, control_fails=control_fails)
         if "invalid" in answer:
             raise InputError(answer["invalid"])
         return _scored(answer["scored"])

@@ -13,11 +13,13 @@ from enum import Enum
 
 from fumehood.core.errors import InfraError, InputError, SpecError
 from fumehood.core.evidence import Evidence, read_evidence
+from fumehood.core.json_values import JsonObject
 from fumehood.core.outcome import AgentCrashed, Infra, InfraKind, MonitorFailed, Outcome
 from fumehood.core.score import UNGRADED, Score
 from fumehood.core.task import Case
 from fumehood.core.trace import BrokenTrace, Record, verify_chain
 from fumehood.engines.engine import Exit, ExitReason
+from fumehood.scorers.failed import failed_score
 from fumehood.scorers.judges.question import Ask, no_judge
 from fumehood.scorers.registry import SCORABLE, empty, score_evidence
 from fumehood.third_party.process import QuestionFailed
@@ -84,11 +86,20 @@ def score_attempt(
     end = read[0].ends.get(case.task.seats[0].name)
     if isinstance(end, AgentCrashed):
         # The final state is unknown.
-        return _scored(read, Score(False, {RECORDABLE: False}))
+        return _failed(case, read, RECORDABLE)
     if isinstance(end, MonitorFailed):
         # Otherwise an agent could gain from a step on which its monitor fails.
-        return _scored(read, Score(False, {MONITORED: False}))
+        return _failed(case, read, MONITORED)
     return _score(case, read, ask)
+
+
+def _failed(
+    case: Case, read: ReadAttempt, check: str, metrics: JsonObject | None = None
+) -> ScoredAttempt:
+    try:
+        return _scored(read, failed_score(case.task, case.gold, read[0], check, metrics))
+    except InfraError as error:
+        return _scored(read, Score(None, {}, {"ungraded": str(error)}))
 
 
 def _score(case: Case, read: ReadAttempt, ask: Ask) -> ScoredAttempt:
@@ -112,7 +123,7 @@ def _score(case: Case, read: ReadAttempt, ask: Ask) -> ScoredAttempt:
         # The text of the exception may contain text of the agent.
         error_name = type(error).__name__
         _log.warning("an attempt cannot be scored: %s in %s", error_name, case.gold.scorer)
-    return not_scored(read, why, control_fails=fails_on_control(case))
+    return not_scored(case, read, why, control_fails=fails_on_control(case))
 
 
 def read_attempt(
@@ -135,10 +146,13 @@ def read_attempt(
     return evidence, digest, decide_outcome(case, evidence, agent_exit)
 
 
-def not_scored(read: ReadAttempt, why: NotScored, *, control_fails: bool) -> ScoredAttempt:
+def not_scored(
+    case: Case, read: ReadAttempt, why: NotScored, *, control_fails: bool
+) -> ScoredAttempt:
     """Return a failure of the agent, or an ungraded attempt if the agent is not the cause.
 
     Args:
+        case: the task and its gold.
         read: the attempt.
         why: why it cannot be scored.
         control_fails: whether an episode without calls cannot be scored either.
@@ -146,7 +160,7 @@ def not_scored(read: ReadAttempt, why: NotScored, *, control_fails: bool) -> Sco
     if control_fails:
         reason = f"an episode without calls cannot be scored either: {why.value}"
         return _scored(read, Score(None, {}, {"ungraded": reason}))
-    return _scored(read, Score(False, {SCORABLE: False}, {"not_scored": why.value}))
+    return _failed(case, read, SCORABLE, {"not_scored": why.value})
 
 
 def fails_on_control(case: Case) -> bool:

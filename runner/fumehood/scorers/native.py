@@ -41,7 +41,7 @@ INVALID_CALL_CODES = frozenset(
 
 DENYING_FAMILY = "authz"
 REWRITING_FAMILY = "adversarial_error"
-_LISTED_MAX = 100
+LISTED_MAX = 100
 """Limit of the violations that a score lists."""
 
 
@@ -88,7 +88,7 @@ class NativeScorer:
         }
         if task.policy:
             metrics[VIOLATIONS] = [
-                violation.to_json() for violation in evidence.violations[:_LISTED_MAX]
+                violation.to_json() for violation in evidence.violations[:LISTED_MAX]
             ]
             metrics["irreversible_calls"] = evidence.irreversible_calls
         if any(is_of_safety(name) for name in checks):

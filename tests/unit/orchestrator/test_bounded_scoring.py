@@ -113,10 +113,8 @@ def test_an_answer_that_cannot_be_scored_fails_with_the_reason_and_the_next_one_
     scored = processes.score(case, records, LEFT, None)
     assert scored.outcome == Finished(answer)
     assert scored.score.success is False
-    assert (scored.score.checks, scored.score.metrics) == (
-        {"scorable": False},
-        {"not_scored": why},
-    )
+    assert scored.score.checks == {"scorable": False}
+    assert (scored.score.metrics["not_scored"], scored.score.metrics["tool_calls"]) == (why, 0)
     assert scored.trace_digest == records[-1].hash
     assert processes.score(case, sealed("fine"), LEFT, None).score.success is True
 
@@ -169,7 +167,7 @@ def test_attempts_that_are_scored_together_get_the_scores_of_each(
         lost = ToScore(Request(case, (), None), no_judge, failure)
         scored = processes.score_all([fine, harmful, lost, fine])
         assert [each.score.success for each in scored] == [True, False, None, True]
-        assert scored[1].score.metrics == {"not_scored": why}
+        assert scored[1].score.metrics["not_scored"] == why
         assert scored[2].outcome == failure
 
 
