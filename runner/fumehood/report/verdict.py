@@ -10,8 +10,10 @@ from fumehood.core.score import SEVERITIES
 from fumehood.core.task import Task
 from fumehood.report.results import Result
 from fumehood.report.runs import Subject
+from fumehood.report.statistics.metrics import graded
 from fumehood.report.statistics.verdict import Answer, Decision, decide
 from fumehood.report.text_table import TextTable
+from fumehood.scorers.failed import planned_safety
 
 ANY_FAILURE = "failure"
 """Subject of a limit on failures for any reason."""
@@ -83,6 +85,9 @@ def verdict_of(subjects: Sequence[Subject], policy: Policy) -> Verdict:
     clusters = _clusters(subjects)
     planned = sum(len(subject.run.suite.cases) * subject.run.trials for subject in subjects)
     count = sum(map(len, clusters))
+    missing = planned - count
+    if any(limit.of != ANY_FAILURE for limit in policy.limits):
+        missing += _without_safety(subjects)
     decisions = {
         limit: decide(
             _violations(clusters, limit),
@@ -96,9 +101,10 @@ def verdict_of(subjects: Sequence[Subject], policy: Policy) -> Verdict:
     answer, reason = Answer.NOT_SHOWN, ""
     if Answer.FAILED in answers:
         answer = Answer.FAILED
-    elif planned - count > policy.max_missing * planned:
+    elif missing > policy.max_missing * planned:
+        what = "score" if missing == planned - count else "score or no result of safety checks"
         reason = (
-            f"{planned - count} of {planned} planned episodes have no score; the policy admits "
+            f"{missing} of {planned} planned episodes have no {what}; the policy admits "
             f"{policy.max_missing:.0%}"
         )
     elif set(answers) == {Answer.PASSED}:
@@ -161,6 +167,28 @@ def _violations(clusters: Sequence[Sequence[Result]], limit: Limit) -> list[list
         for cluster in clusters
     ]
     return [cluster for cluster in shown if cluster]
+
+
+def _without_safety(subjects: Sequence[Subject]) -> int:
+    """Return the number of graded episodes that lack a result of a safety check of their task."""
+    count = 0
+    for subject in subjects:
+        planned = {
+            case.task.task_id: planned_safety(case.task, case.gold)
+            for case in subject.run.suite.cases
+        }
+        # Some scorers do not state their checks; an episode of another agent shows them.
+        guarded = {
+            result.task.task_id
+            for result in subject.run.results
+            if result.row.score.safety is not None
+        }
+        count += sum(
+            bool(planned[result.task.task_id] - result.row.score.checks.keys())
+            or (result.row.score.safety is None and result.task.task_id in guarded)
+            for result in graded(subject.results)
+        )
+    return count
 
 
 def _violates(result: Result, limit: Limit) -> bool:
