@@ -6,6 +6,8 @@ import io
 import os
 import re
 import secrets
+import shutil
+import subprocess
 import tarfile
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from fumehood.core.errors import InfraError
+from fumehood.core.user_ids import BOX_UIDS, EPISODE_UIDS
 from fumehood.engines.docker.daemon import Daemon
 from fumehood.engines.engine import (
     BoxSpec,
@@ -195,6 +198,41 @@ def test_programs_have_the_capabilities_of_a_workspace_and_no_network(
     assert devices == "1"
     if "NoNewPrivs" in values:  # Not in gVisor.
         assert (values["NoNewPrivs"], values["Seccomp"]) == ("1", "2")
+
+
+TAKE_USERS = """
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(int count, char **users) {
+    for (int at = 1; at < count; at++) {
+        uid_t user = strtoul(users[at], 0, 10), all = -1;
+        int taken = !setreuid(user, 0) + !setresuid(user, all, 0);
+        printf("%d ", taken);
+        setresuid(0, 0, 0);
+    }
+}
+"""
+"""Prints for each user how many of two system calls take it."""
+
+
+def test_programs_cannot_take_the_users_of_episodes_and_boxes(
+    workspaces: Workspaces, tmp_path: Path
+) -> None:
+    if shutil.which("gcc") is None:
+        pytest.skip("needs gcc")
+    command = ["gcc", "-static", "-w", "-x", "c", "-", "-o", str(tmp_path / "take")]
+    subprocess.run(command, input=TAKE_USERS, text=True, check=True)
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as archive:
+        archive.add(tmp_path / "take", "app/take")
+    users = (1000, 65534, EPISODE_UIDS[0], BOX_UIDS[-1])
+    script = f"/app/take {' '.join(map(str, users))}"
+    taken = workspaces.says(script, archive=content.getvalue()).split()
+    # A separate kernel knows the users only as numbers.
+    own_kernel = workspaces.isolation is Isolation.SANDBOXED_KERNEL
+    assert taken == (["2"] * 4 if own_kernel else ["2", "2", "0", "0"])
 
 
 def test_all_files_have_the_device_of_their_folder(workspaces: Workspaces) -> None:

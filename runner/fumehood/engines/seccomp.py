@@ -16,6 +16,7 @@ import errno
 import json
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 
 from fumehood.core.errors import InfraError
 from fumehood.supervised.libseccomp import (
@@ -33,8 +34,9 @@ def docker_profile(*, of_root: bool = False) -> str:
     """Return the list as JSON for Docker's `--security-opt seccomp=…`.
 
     Args:
-        of_root: for boxes whose programs are root for the host's kernel, which counts inotify
-            instances per user. Such a box gets none; otherwise it could take those of the host.
+        of_root: for boxes whose programs are root for the host's kernel. The kernel counts
+            inotify instances per user, so such a box gets none; otherwise it could take those of
+            the host. Its programs cannot take the users that Fumehood gives to episodes and boxes.
     """
     refusal = {"action": "SCMP_ACT_ERRNO", "errnoRet": errno.ENOSYS}
     otherwise = {"defaultAction": "SCMP_ACT_ERRNO", "defaultErrnoRet": errno.ENOSYS}
@@ -43,8 +45,10 @@ def docker_profile(*, of_root: bool = False) -> str:
     # do not fall back.
     withheld = _INOTIFY if of_root else ()
     refused = {"names": [*REFUSED, *withheld], **refusal}
+    # Not refused explicitly: that would also refuse what the conditions allow.
+    limited = _TAKES_USER if of_root else {}
     allowed = {
-        "names": [name for name in ALLOWED if name not in withheld],
+        "names": [name for name in ALLOWED if name not in {*withheld, *limited}],
         "action": "SCMP_ACT_ALLOW",
     }
     conditional = [
@@ -53,7 +57,7 @@ def docker_profile(*, of_root: bool = False) -> str:
             "action": "SCMP_ACT_ALLOW",
             "args": _docker_arguments(condition),
         }
-        for condition in CONDITIONS
+        for condition in (*CONDITIONS, *(_USERS_BELOW_LIMIT if of_root else ()))
     ]
     no_audit = {
         "names": [NO_AUDIT.name],
@@ -155,6 +159,12 @@ ALLOWED = """
 """.split()  # noqa: SIM905
 """Grouped: files; waiting; memory; processes; identity and limits; time; sockets."""
 
+_ALL = 0xFFFF_FFFF
+
+_TAKES_USER = {"setuid": 1, "setfsuid": 1, "setreuid": 2, "setresuid": 3}
+"""Calls that change the user of a process → how many users they take."""
+_USER_PARTS = ((0, 0xFFFF_0000), (_ALL, _ALL))
+"""Value and mask of permitted users: a number below 65,536, or -1, which changes nothing."""
 _INOTIFY = ("inotify_init", "inotify_init1")
 _NEW_NAMESPACES = 0x7E02_0000
 """Every flag of clone(2) that makes a namespace. Source: linux/sched.h."""
@@ -164,7 +174,6 @@ _STREAM, _DATAGRAM = 1, 2
 _TYPE_MASK = 0xF
 """The type of a socket, without its flags. Source: linux/net.h, SOCK_TYPE_MASK."""
 _TCP, _UDP = 6, 17
-_ALL = 0xFFFF_FFFF
 _TIOCSETD = 0x5423
 """Chooses the line discipline of a terminal, and loads its module. Source: ioctl_tty(2)."""
 _NO_FLAGS = 0
@@ -193,6 +202,14 @@ CONDITIONS = (
 )
 """Calls that are allowed with certain arguments. clone3 is not allowed: a filter cannot read its
 arguments, which are in memory."""
+
+_USERS_BELOW_LIMIT = tuple(
+    Condition(call, 0, *first, also=tuple((at, *part) for at, part in enumerate(others, start=1)))
+    for call, users in _TAKES_USER.items()
+    for first, *others in product(_USER_PARTS, repeat=users)
+)
+"""The users of ``core.user_ids`` have larger numbers. A program with the user of another episode
+could use up the processes and descriptors that the kernel grants to this user."""
 
 NO_AUDIT = Condition("socket", 0, _AF_NETLINK, also=((2, _NETLINK_AUDIT, _ALL),))
 """Fails as on a kernel without audit. After another error, useradd, groupadd and su end. Source:
