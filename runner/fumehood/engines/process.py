@@ -30,7 +30,13 @@ from fumehood.engines.engine import (
     Readiness,
     host_kernel,
 )
-from fumehood.engines.subprocess_box import ChildBox, ChildBoxEngine, Command, shell_code
+from fumehood.engines.subprocess_box import (
+    ChildBox,
+    ChildBoxEngine,
+    Command,
+    die_with_parent,
+    shell_code,
+)
 
 SOCKET_VARIABLE = "FUMEHOOD_SOCKET"
 """Variable with the path of the agent's socket, because the host has no /fumehood."""
@@ -97,7 +103,7 @@ class ProcessEngine(ChildBoxEngine, Engine):
         if shutil.which(command[0], path=environment["PATH"]) is None:
             raise InputError(f"this machine has no command {command[0]!r}")
         child = self._starter.start(
-            Command(arguments=(*_die_with_parent(), *command), environment=environment)
+            Command(arguments=(*die_with_parent(), *command), environment=environment)
         )
         record = self._records.write(child.pid, spec.labels)
         return ChildBox(
@@ -121,11 +127,6 @@ def _exit_status(code: int) -> int:
 
 def _search_path() -> str:
     return f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
-
-
-def _die_with_parent() -> tuple[str, ...]:
-    setpriv = shutil.which("setpriv")
-    return (setpriv, "--pdeathsig", "KILL", "--") if setpriv else ()
 
 
 def _at_host(text: str, mounts: tuple[Mount, ...]) -> str:

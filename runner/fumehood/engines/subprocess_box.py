@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import select
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -199,6 +200,13 @@ class ChildBox:
         ended = os.waitid(os.P_PIDFD, self._handle, os.WEXITED | os.WNOWAIT)
         assert ended is not None
         return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+
+
+def die_with_parent() -> tuple[str, ...]:
+    """Return the beginning of a command that the kernel kills when its parent thread ends; empty
+    without setpriv, which is part of util-linux."""
+    setpriv = shutil.which("setpriv")
+    return (setpriv, "--pdeathsig", "KILL", "--") if setpriv else ()
 
 
 class ChildBoxEngine:

@@ -68,7 +68,7 @@ from fumehood.engines.records import FolderRecords
 from fumehood.engines.seccomp import docker_profile
 from fumehood.engines.shared_inodes import hold_shared_inodes
 from fumehood.engines.state_folder import disk_folder
-from fumehood.engines.subprocess_box import ChildBox, ChildBoxEngine, Command
+from fumehood.engines.subprocess_box import ChildBox, ChildBoxEngine, Command, die_with_parent
 from fumehood.engines.user_quotas import raise_user_quotas
 
 _INIT_PROGRAMS = ("docker-init", "tini-static")
@@ -538,10 +538,10 @@ def _entering(
     entrances: Iterable[Path], line: Sequence[str], output: Path | None = None
 ) -> list[str]:
     """Return a command that enters control groups before it becomes another one, which writes to a
-    file if ``output`` is one."""
+    file if ``output`` is one, and which the kernel kills with this process."""
     enter = "".join(f"echo 0 > {file} && " for file in entrances)
     redirect = f" > {output} 2>&1" if output else ""
-    return ["/bin/sh", "-c", f'{enter}exec "$@"{redirect}', "sh", *line]
+    return ["/bin/sh", "-c", f'{enter}exec "$@"{redirect}', "sh", *die_with_parent(), *line]
 
 
 def _wait_for_start(box: ChildBox, pid_file: Path, runtime: Runtime) -> None:
