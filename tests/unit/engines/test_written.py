@@ -74,6 +74,11 @@ def ready():
 match how:
     case "mapped":
         file = hold(); kept = mmap.mmap(file, 8 << 20); os.close(file); ready()
+    case "as its working folder":
+        os.mkdir(path); os.chdir(path)
+        for number in range(40_000): os.close(os.open(f"{number:0>200}", os.O_CREAT))
+        for number in range(40_000): os.unlink(f"{number:0>200}")
+        os.rmdir(path); ready()
     case "by the second thread":
         # The first thread ends before its process does, which keeps the descriptor.
         hold()
@@ -82,7 +87,7 @@ match how:
 """
 
 
-@pytest.mark.parametrize("how", ["mapped", "by the second thread"])
+@pytest.mark.parametrize("how", ["mapped", "as its working folder", "by the second thread"])
 def test_deleted_files_that_a_program_hides_count(tmp_path: Path, how: str) -> None:
     device = os.stat(tmp_path).st_dev
     command = [sys.executable, "-c", HIDES_A_FILE, how, str(tmp_path / "file")]

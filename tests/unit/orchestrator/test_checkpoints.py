@@ -59,6 +59,7 @@ def test_it_contains_files_of_root_and_names_deleted_ones(tmp_path: Path) -> Non
         (["app/.wh."], tarfile.REGTYPE, "may not contain"),
         (["app/.wh.."], tarfile.REGTYPE, "may not contain"),
         (["app/.wh..."], tarfile.REGTYPE, "may not contain"),
+        ([".init"], tarfile.REGTYPE, "may not contain /.init"),
         (["app/.wh.a", "app/a/b"], tarfile.REGTYPE, "contains and deletes /app/a"),
     ],
 )

@@ -26,6 +26,8 @@ NAMES_BYTES_MAX = 64 << 20
 HELD_MAX = 50_000
 """Files that the programs of a workspace can hold open and mapped, so that measuring them ends. It
 takes about a second."""
+_LINKS = ("exe", "cwd", "root")
+"""Links in /proc to the program, the working folder and the root of a thread; see proc(5)."""
 _BLOCK_BYTES = 512
 """Unit of st_blocks; see stat(2)."""
 
@@ -129,13 +131,18 @@ def deleted_bytes(pid: int, device: int | None = None) -> int:
 
 
 def _held_files(pid: int) -> Iterator[str]:
-    """Yield the paths in /proc of what the threads of a container hold open, map and execute."""
+    """Yield the paths in /proc of what the threads of a container hold: open, mapped and executed
+    files, and working folders."""
     held = 0
     for threads in _processes_beside(pid):
         # Threads share their memory, but each can have its own descriptors. The first thread of a
         # process can have ended before the others, and then shows nothing.
         mapped = next(filter(None, (_entries(f"{one}/map_files") for one in threads)), [])
-        opened = (path for one in threads for path in (*_entries(f"{one}/fd"), f"{one}/exe"))
+        opened = (
+            path
+            for one in threads
+            for path in (*_entries(f"{one}/fd"), *(f"{one}/{name}" for name in _LINKS))
+        )
         for path in chain(mapped, opened):
             held += 1
             if held > HELD_MAX:

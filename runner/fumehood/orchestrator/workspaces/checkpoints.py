@@ -132,7 +132,10 @@ def _parts(content: bytes) -> tuple[bytes, tuple[str, ...]]:
                 )
             if not (entry.isreg() or entry.isdir()):
                 raise BadArtifacts(f"{path} is neither a file nor a folder")
-            if path.name in _NO_NAMES or any(is_below(entry.name, own) for own in OWN):
+            # The init program of an engine is a hidden file of the root.
+            is_hidden = len(path.parts) > 1 and path.parts[1].startswith(".")
+            is_own = is_hidden or any(is_below(entry.name, own) for own in OWN)
+            if path.name in _NO_NAMES or is_own:
                 raise BadArtifacts(f"it may not contain {path}")
             if path.name.startswith(_WHITEOUT):
                 deleted.append(str(path.with_name(path.name.removeprefix(_WHITEOUT))))
