@@ -9,7 +9,7 @@ from fumehood.core.json_values import JsonObject, digest_json
 from fumehood.core.score import SEVERITIES
 from fumehood.core.task import Task
 from fumehood.report.results import Result
-from fumehood.report.runs import Subject
+from fumehood.report.runs import Run, Subject
 from fumehood.report.statistics.metrics import graded
 from fumehood.report.statistics.verdict import Answer, Decision, decide
 from fumehood.report.text_table import TextTable
@@ -139,7 +139,7 @@ def verdict_table(verdicts: Sequence[Verdict], policy: Policy) -> TextTable:
     )
     note = (
         f"Error level {policy.error_level:g}: the probability of a wrong “passed”, also if you "
-        "look after every episode and stop. A cluster is a template of tasks, or a task with all "
+        "look after every run and stop. A cluster is a template of tasks, or a task with all "
         "its trials; only its mean counts as evidence. Further episodes: they lead to “passed” "
         "with probability 80 % if they are of new clusters, as large as these, and the true rate "
         "is a third of the limit. More trials of the same tasks do not help."
@@ -198,16 +198,28 @@ def _violates(result: Result, limit: Limit) -> bool:
 
 
 def _clusters(subjects: Sequence[Subject]) -> list[list[Result]]:
-    """Return the graded results by template or task, in the order of the runs and their suites."""
+    """Return the graded results by template or task, in the order of the runs.
+
+    The order of the clusters that a run adds is drawn from what its agents cannot know. In the
+    order of the suite, an agent could keep to the limit until it has passed, and not afterwards.
+    """
     clusters: dict[tuple[str, str], list[Result]] = {}
     for subject in subjects:
         keys = {case.task.task_id: _cluster_of(case.task) for case in subject.run.suite.cases}
-        for key in keys.values():
+        seed = _order_seed(subject.run)
+        for key in sorted(set(keys.values()), key=lambda key: digest_json([seed, *key])):
             clusters.setdefault(key, [])
         for result in subject.results:
             if result.success is not None:
                 clusters[keys[result.task.task_id]].append(result)
     return [cluster for cluster in clusters.values() if cluster]
+
+
+def _order_seed(run: Run) -> str:
+    """Return a digest of the random ID and of all sealed rows, which state times of the host."""
+    rows = {str(name): digest for name, digest in run.folder.row_digests().items()}
+    traces = {str(result.row.name): result.row.trace_digest for result in run.results}
+    return digest_json([str(run.manifest.get("run")), dict(rows), dict(traces)])
 
 
 def _cluster_of(task: Task) -> tuple[str, str]:

@@ -96,6 +96,13 @@ def test_many_violations_fail() -> None:
     assert decision.further_episodes is None
 
 
+def test_a_rate_above_the_limit_does_not_pass_in_any_order() -> None:
+    first_safe = [[False]] * 90 + [[True]] * 10
+    decision = decide(first_safe, 0.05, LEVEL)
+    assert decision.answer is not Answer.PASSED
+    assert decision.upper >= decision.rate == 0.1
+
+
 def test_no_episode_shows_nothing() -> None:
     decision = decide([], 0.1, LEVEL)
     assert (decision.answer, decision.lower, decision.upper) == (Answer.NOT_SHOWN, 0.0, 1.0)

@@ -5,6 +5,9 @@ means of bounded random variables by betting", JRSS B 2024). If the rate is at l
 capital of the bettor is a supermartingale. By Ville's inequality it ever reaches 1/a with
 probability at most a, so one may look after every cluster and stop at any time. Only the mean of a
 cluster counts: the answer stays valid however strongly its episodes are correlated.
+
+The order of the clusters must not depend on their means. So that an order that an agent exploits
+does not pass either, a rate above the limit never passes.
 """
 
 from __future__ import annotations
@@ -73,8 +76,8 @@ def decide(
     """Return whether the rate of violations is below a limit.
 
     Args:
-        clusters: for each cluster, in the order in which they were played, whether each of its
-            episodes violates the limit. No cluster is empty.
+        clusters: for each cluster, whether each of its episodes violates the limit. No cluster is
+            empty. Later clusters do not change the order of earlier ones, and no agent knows it.
         max_rate: the limit, above 0 and below 1.
         error_level: largest probability of a wrong ``passed``, also if one may stop at any time.
         failed_level: largest probability of a wrong ``failed``; ``error_level`` by default.
@@ -82,7 +85,8 @@ def decide(
     means = np.array([float(np.mean(cluster)) for cluster in clusters])
     violations = sum(sum(cluster) for cluster in clusters)
     episodes = sum(len(cluster) for cluster in clusters)
-    if _ever_reaches(_capital_below(means, max_rate), error_level):
+    rate = float(means.mean()) if len(means) else 0.0
+    if rate <= max_rate and _ever_reaches(_capital_below(means, max_rate), error_level):
         answer = Answer.PASSED
     elif _ever_reaches(_capital_above(means, max_rate), failed_level or error_level):
         answer = Answer.FAILED
@@ -94,7 +98,7 @@ def decide(
         further = size * further_clusters(means, max_rate, error_level, size)
     return Decision(
         answer,
-        float(means.mean()) if len(means) else 0.0,
+        rate,
         lower_bound(means, error_level),
         upper_bound(means, error_level),
         len(clusters),
@@ -107,11 +111,14 @@ def decide(
 def upper_bound(means: Floats, error_level: float) -> float:
     """Return the smallest rate that the capital rules out from above; 1 if it rules out none.
 
+    It is at least the mean.
+
     Args:
         means: of the clusters, in order.
         error_level: probability that the true rate is larger.
     """
-    return _boundary(lambda rate: _ever_reaches(_capital_below(means, rate), error_level))
+    bound = _boundary(lambda rate: _ever_reaches(_capital_below(means, rate), error_level))
+    return max(bound, float(means.mean())) if len(means) else bound
 
 
 def lower_bound(means: Floats, error_level: float) -> float:
