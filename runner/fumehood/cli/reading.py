@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,9 +68,18 @@ def read_runs(paths: Iterable[Path], *, unverified: bool) -> list[Run]:
 
 
 def unique_labels(paths: Sequence[Path]) -> list[str]:
-    """Return the folder names of runs; equal names get a number."""
+    """Return the folder names of runs; equal names get a number that makes them unique."""
     names = [path.resolve().name for path in paths]
-    return [name if names.count(name) == 1 else f"{name}#{at}" for at, name in enumerate(names, 1)]
+    taken = {name for name in names if names.count(name) == 1}
+    labels = []
+    for at, name in enumerate(names, 1):
+        label = name
+        if names.count(name) > 1:
+            # Another folder may be named like a folder with its number.
+            label = next(new for n in count(at) if (new := f"{name}#{n}") not in taken)
+            taken.add(label)
+        labels.append(label)
+    return labels
 
 
 def mark_of(runs: Iterable[RunReader]) -> str:
