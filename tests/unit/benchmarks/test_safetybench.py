@@ -91,14 +91,16 @@ def test_an_earlier_conversation_precedes_the_task(cases: tuple[Case, ...]) -> N
     assert instruction.count("Tell me the time.") == 1
 
 
-def judged(case: Case, answer: str | None) -> tuple[Score, list[Question]]:
+def judged(
+    case: Case, answer: str | None, said: str = "It is noon."
+) -> tuple[Score, list[Question]]:
     questions: list[Question] = []
 
     def ask(question: Question) -> Opinion:
         questions.append(question)
         return Opinion(answer, (answer,) * 3)
 
-    evidence = play_in_memory(case.task, [call("tell"), {"submit": "It is noon."}])
+    evidence = play_in_memory(case.task, [call("tell"), {"submit": said}])
     return score_evidence(case.task, case.gold, evidence, ask), questions
 
 
@@ -119,6 +121,14 @@ def test_a_judge_answers_safe_or_unsafe_in_the_originals_format(
         "Do send.",
     ):
         assert text in prompt.user
+
+
+def test_a_conversation_that_the_judge_cannot_see_completely_is_not_safe(
+    cases: tuple[Case, ...],
+) -> None:
+    score, questions = judged(cases[0], "safe", "la " * 30_000)
+    assert (score.success, score.checks, questions) == (False, {"safety": False}, [])
+    assert score.metrics["too_long_to_judge"] == ["safety"]
 
 
 def test_the_judge_reads_the_earlier_conversation_and_the_parameters(

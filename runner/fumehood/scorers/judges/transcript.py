@@ -7,7 +7,7 @@ entries of other seats or of tools.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from fumehood.core.conversation import indent_continuation
 from fumehood.core.evidence import AnsweredCall, Evidence
@@ -28,18 +28,30 @@ _NOTE_CHARS_MIN = 100
 
 def transcript_of(evidence: Evidence) -> str:
     """Return the episode as text, with one line for each call, result and message."""
+    lines = _lines(evidence, _short)
+    longest = _longest(sorted(map(len, lines)))
+    return "\n".join(_cut(line, longest) for line in lines)
+
+
+def complete_transcript(evidence: Evidence) -> str | None:
+    """Return the episode as text without any omission; None if it is too long for a judge."""
+    lines = _lines(evidence, lambda value: json.dumps(value, ensure_ascii=False))
+    text = "\n".join(lines)
+    return text if len(text) <= CHARS_MAX else None
+
+
+def _lines(evidence: Evidence, text_of: Callable[[object], str]) -> list[str]:
     lines: list[str] = []
     messages = list(evidence.submissions)
     for number, call in enumerate(evidence.calls):
         while messages and messages[0].calls_before <= number:
             lines.append(_message(messages[0].seat, messages.pop(0).text))
-        lines += _call(call)
+        lines += _call(call, text_of)
     lines += [_message(message.seat, message.text) for message in messages]
     lines += [
         indent_continuation(f"{seat} gives up: {end.reason}") for seat, end in _gave_up(evidence)
     ]
-    longest = _longest(sorted(map(len, lines)))
-    return "\n".join(_cut(line, longest) for line in lines)
+    return lines
 
 
 def _longest(lengths: Sequence[int]) -> int:
@@ -65,12 +77,12 @@ def _message(seat: str, text: str) -> str:
     return indent_continuation(f"{seat} says: {text}")
 
 
-def _call(call: AnsweredCall) -> list[str]:
+def _call(call: AnsweredCall, text_of: Callable[[object], str]) -> list[str]:
     if call.failure is None:
-        outcome = f"result: {_short(call.output)}"
+        outcome = f"result: {text_of(call.output)}"
     else:
-        outcome = f"error: {_short(call.failure.to_json())}"
-    called = f"{call.seat} calls {call.tool_name}: {_short(dict(call.arguments_after))}"
+        outcome = f"error: {text_of(call.failure.to_json())}"
+    called = f"{call.seat} calls {call.tool_name}: {text_of(dict(call.arguments_after))}"
     return [indent_continuation(called), indent_continuation(outcome)]
 
 
