@@ -18,7 +18,7 @@ from enum import IntEnum
 from itertools import count
 from typing import Any
 
-from fumehood.core.ledger import Amounts, Budget, BudgetKind, Ledger, Reservation
+from fumehood.core.ledger import Amounts, Budget, BudgetKind, ChargedBy, Ledger, Reservation
 from fumehood.gateway.bounds import RequestOrder
 from fumehood.gateway.costs import BYTES_PER_TOKEN, COST_KINDS, amounts, reserved_tokens
 from fumehood.gateway.health_check import HealthCheck
@@ -32,6 +32,7 @@ from fumehood.gateway.provider_client import (
 )
 from fumehood.gateway.requests import (
     PROVIDER_HEADERS,
+    REQUESTS_MAX,
     SMALL_BODY_BYTES,
     ModelRequest,
     Refused,
@@ -41,8 +42,9 @@ from fumehood.gateway.responses import ResponseReader, spent_tokens
 from fumehood.gateway.settings import GatewaySettings, Price
 from fumehood.gateway.waiting import Spans
 
-REQUESTS_MAX = 256
-"""Open requests of one process."""
+OPEN_REQUESTS_MAX = 2 * REQUESTS_MAX
+"""Open requests of one seat. The process permits fewer, but a request that it cancelled takes a
+moment to end."""
 OPEN_BODIES_MAX = 4
 """Open requests of one process of the largest size, or more smaller ones. Others are not read until
 one of these has ended."""
@@ -83,6 +85,31 @@ class _Message:
     content: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class _Outgoing:
+    """A request of the process."""
+
+    number: int
+    seat: str
+    """As the process states it."""
+    provider: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+    size_bytes: int
+    """Size of the message."""
+
+
+class _Account:
+    """What one seat has spent, and its open requests."""
+
+    def __init__(self, budget: Budget) -> None:
+        self.ledger = Ledger(budget)
+        self.open = 0
+        has_cost = any(budget[kind] is not None for kind in COST_KINDS)
+        self.order = RequestOrder() if has_cost else None
+
+
 class Broker:
     """Sends the requests of one process; for one event loop."""
 
@@ -104,22 +131,23 @@ class Broker:
         self._waits = Spans()
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._parses = asyncio.Lock()
-        self._ledger: Ledger | None = None
-        self._order: RequestOrder | None = None
+        self._accounts: dict[str, _Account] = {}
+        """By seat; empty before the episode."""
         self._open_bytes = 0
         self._can_read = asyncio.Event()
+        self._can_read.set()
         self._refused = 0
 
-    def limit(self, budget: Budget, seats: int = 1) -> None:
-        """Send requests from now on, within the budget of all seats of the episode together.
+    def limit(self, budgets: Mapping[str, Budget]) -> None:
+        """Send requests from now on, within the budget of each seat.
 
-        The process has the budget of each seat, and orders its requests. This budget holds if an
-        agent took the process over. The order does too, if there is one seat: with several, one
-        could hold up the requests of the others.
+        The process charges and orders the requests, too. These budgets and this order hold if an
+        agent took the process over. It can then send requests in the name of another seat.
+
+        Args:
+            budgets: by seat.
         """
-        self._ledger = Ledger(budget)
-        has_cost = any(budget[kind] is not None for kind in COST_KINDS)
-        self._order = RequestOrder() if has_cost and seats == 1 else None
+        self._accounts = {seat: _Account(budget) for seat, budget in budgets.items()}
 
     async def serve(self, connection: socket.socket) -> None:
         """Answer requests until the process closes the connection or sends a malformed message."""
@@ -127,9 +155,9 @@ class Broker:
         bytes_max = self._settings.body_bytes_max + HEAD_BYTES_MAX
         try:
             while (message := await _read(reader, bytes_max)) is not None:
-                self._take(message)
+                await self._take(message)
                 await self._can_read.wait()
-        except (ValueError, OSError):
+        except (ValueError, RecursionError, OSError):
             pass
         finally:
             for task in self._tasks.values():
@@ -137,19 +165,27 @@ class Broker:
             await asyncio.gather(*self._tasks.values(), return_exceptions=True)
             self._writer.close()
 
-    def _take(self, message: _Message) -> None:
+    async def _take(self, message: _Message) -> None:
         task = self._tasks.get(message.number)
         if message.kind is _Kind.CANCEL:
             if task is not None:
                 task.cancel()
             return
-        if message.kind is not _Kind.SEND or task is not None or len(self._tasks) >= REQUESTS_MAX:
+        if message.kind is not _Kind.SEND or task is not None:
             raise ValueError("not a request")
         self.passed_bytes += len(message.content)
-        task = asyncio.create_task(self._answer(message))
-        self._tasks[message.number] = task
-        self._open(len(message.content))
-        task.add_done_callback(lambda _: self._close(message))
+        request = _outgoing(message)
+        account = self._accounts.get(request.seat)
+        if account is None:
+            await self._refuse(request.number)
+        elif account.open >= OPEN_REQUESTS_MAX:
+            await self._reply(_Kind.BROKE, request.number, b"")
+        else:
+            account.open += 1
+            task = asyncio.create_task(self._answer(request, account))
+            self._tasks[request.number] = task
+            self._open(request.size_bytes)
+            task.add_done_callback(lambda _: self._close(request, account))
 
     def _open(self, size_bytes: int) -> None:
         self._open_bytes += size_bytes
@@ -158,14 +194,15 @@ class Broker:
         else:
             self._can_read.clear()
 
-    def _close(self, message: _Message) -> None:
-        self._tasks.pop(message.number, None)
-        self._open(-len(message.content))
+    def _close(self, request: _Outgoing, account: _Account) -> None:
+        self._tasks.pop(request.number, None)
+        account.open -= 1
+        self._open(-request.size_bytes)
 
-    async def _answer(self, message: _Message) -> None:
-        number = message.number
+    async def _answer(self, request: _Outgoing, account: _Account) -> None:
+        number = request.number
         try:
-            await self._send(message)
+            await self._send(request, account)
             await self._reply(_Kind.ENDED, number, b"")
         except (ProviderFailed, RequestFailed) as error:
             self.has_provider_failed |= isinstance(error, ProviderFailed)
@@ -178,44 +215,48 @@ class Broker:
         except OSError:
             return  # The process has ended.
         except (Refused, ValueError):
-            self._refused += 1
-            with suppress(OSError):
-                await self._reply(_Kind.BROKE, number, b"")
-            if self._refused >= REFUSED_MAX:
-                self._writer.close()
+            await self._refuse(number)
         except Exception:
-            # The provider's connection broke, or the request names no provider.
+            # The provider's connection broke.
             await self._reply(_Kind.BROKE, number, b"")
 
-    async def _send(self, message: _Message) -> None:
-        (size,) = _LENGTH.unpack_from(message.content)
-        head = json.loads(message.content[_LENGTH.size : _LENGTH.size + size])
-        body = message.content[_LENGTH.size + size :]
-        if not head["headers"].keys() <= PROVIDER_HEADERS:
+    async def _refuse(self, number: int) -> None:
+        """Answer a request that the gateway does not permit."""
+        self._refused += 1
+        with suppress(OSError):
+            await self._reply(_Kind.BROKE, number, b"")
+        if self._refused >= REFUSED_MAX:
+            self._writer.close()
+
+    async def _send(self, outgoing: _Outgoing, account: _Account) -> None:
+        if not outgoing.headers.keys() <= PROVIDER_HEADERS:
             raise ValueError("the gateway writes no such headers")
-        checked = await self._checked(head["path"], body, head["headers"])
+        checked = await self._checked(outgoing.path, outgoing.body, outgoing.headers)
         provider = self._settings.provider_of(checked.model)
-        if provider is None or provider.name != head["provider"]:
+        if provider is None or provider.name != outgoing.provider:
             raise ValueError(f"another provider has the model {checked.model}")
         request = ProviderRequest(
             provider=provider,
             path=checked.path,
             model=checked.model,
             body=checked.body,
-            headers=head["headers"],
+            headers=outgoing.headers,
             # Not from the process: it could take the turns of another episode.
             episode=str(id(self)),
-            tokens=len(body) // BYTES_PER_TOKEN + checked.tokens_max[1],
+            seat=outgoing.seat,
+            tokens=len(outgoing.body) // BYTES_PER_TOKEN + checked.tokens_max[1],
         )
         async with AsyncExitStack() as stack:
-            if self._order is not None:
-                entering = self._order.enter(checked.kind, is_bounded=checked.is_bounded)
+            if account.order is not None:
+                entering = account.order.enter(checked.kind, is_bounded=checked.is_bounded)
                 await stack.enter_async_context(entering)
-            await self._forward(message.number, request, checked)
+            await self._forward(outgoing.number, request, checked, account)
 
-    async def _forward(self, number: int, request: ProviderRequest, checked: ModelRequest) -> None:
+    async def _forward(
+        self, number: int, request: ProviderRequest, checked: ModelRequest, account: _Account
+    ) -> None:
         price = self._settings.price_of(checked.model)
-        reserved = self._reserve(checked, price)
+        reserved = _reserve(account.ledger, checked, price)
         spent, answered = checked.tokens_max, False
         waits = _SentWaits(lambda event: self._note(number, event), self._add_wait)
         try:
@@ -234,30 +275,17 @@ class Broker:
             spent = (0, 0)
             raise
         finally:
-            assert self._ledger is not None
             actual = amounts(*spent, price, checked.answers)
-            self._ledger.settle(Reservation(reserved), actual)
+            account.ledger.settle(Reservation(reserved), actual)
             overrun = actual[BudgetKind.MODEL_TOKENS] > reserved[BudgetKind.MODEL_TOKENS]
-            if self._order is not None:
-                self._order.report(checked.kind, answered=answered, overrun=overrun)
+            if account.order is not None:
+                account.order.report(checked.kind, answered=answered, overrun=overrun)
 
     async def _checked(self, path: str, body: bytes, headers: Mapping[str, str]) -> ModelRequest:
         if len(body) <= SMALL_BODY_BYTES:
             return check_request(self._settings, path, body, headers)
         async with self._parses:
             return await asyncio.to_thread(check_request, self._settings, path, body, headers)
-
-    def _reserve(self, request: ModelRequest, price: Price | None) -> Amounts:
-        """Reserve the cost of a request. Only the last one of an episode may exceed the budget."""
-        ledger = self._ledger
-        if ledger is None or 0 in ledger.remaining().values():
-            raise ValueError("the budget of the episode does not allow another request")
-        if price is None and ledger.limit(BudgetKind.MODEL_MICROUSD) is not None:
-            raise ValueError(f"the budget limits the price, and {request.model} has no price")
-        tokens = reserved_tokens(request.tokens_max, request.has_tools)
-        reserved = amounts(*tokens, price, request.answers)
-        ledger.settle(Reservation({}), reserved)
-        return reserved
 
     async def _pass_on(self, number: int, started: StartedResponse, reader: ResponseReader) -> None:
         self._add_wait(*started.delay_ms)
@@ -285,6 +313,45 @@ class Broker:
     async def _reply(self, kind: _Kind, number: int, content: bytes) -> None:
         self._writer.write(_HEAD.pack(len(content), kind, number) + content)
         await self._writer.drain()
+
+
+def _outgoing(message: _Message) -> _Outgoing:
+    """Return the request in a message.
+
+    Raises:
+        ValueError: its head is malformed.
+    """
+    content = message.content
+    size = _LENGTH.unpack_from(content)[0] if len(content) >= _LENGTH.size else len(content)
+    if size > HEAD_BYTES_MAX:
+        raise ValueError("the head is too long")
+    body_at = _LENGTH.size + size
+    match json.loads(content[_LENGTH.size : body_at]):
+        case {
+            "seat": str(seat),
+            "provider": str(provider),
+            "path": str(path),
+            "headers": dict(headers),
+        }:
+            body = content[body_at:]
+            return _Outgoing(message.number, seat, provider, path, headers, body, len(content))
+    raise ValueError("the head is malformed")
+
+
+def _reserve(ledger: Ledger, request: ModelRequest, price: Price | None) -> Amounts:
+    """Reserve the cost of a request. Only the last one of a seat may exceed the budget.
+
+    Raises:
+        ValueError: the budget does not allow the request.
+    """
+    if 0 in ledger.remaining(ChargedBy.MODEL_CALL).values():
+        raise ValueError("the budget of the seat does not allow another request")
+    if price is None and ledger.limit(BudgetKind.MODEL_MICROUSD) is not None:
+        raise ValueError(f"the budget limits the price, and {request.model} has no price")
+    tokens = reserved_tokens(request.tokens_max, request.has_tools)
+    reserved = amounts(*tokens, price, request.answers)
+    ledger.settle(Reservation({}), reserved)
+    return reserved
 
 
 class _SentWaits:
@@ -377,6 +444,7 @@ class RemoteProviderClient:
         arriving = self._arriving[number] = asyncio.Queue()
         head = json.dumps(
             {
+                "seat": request.seat,
                 "provider": request.provider.name,
                 "path": request.path,
                 "headers": dict(request.headers),

@@ -98,6 +98,7 @@ async def send_from_host(client: ProviderClient, provider: Provider, body: bytes
         body=body,
         headers=_HEADERS,
         episode=SEAT,
+        seat=SEAT,
         tokens=len(body) // BYTES_PER_TOKEN,
     )
     try:

@@ -45,6 +45,7 @@ from fumehood.gateway.provider_client import (
     StartedResponse,
 )
 from fumehood.gateway.requests import (
+    REQUESTS_MAX,
     ModelRefusal,
     ModelRequest,
     Refused,
@@ -203,16 +204,21 @@ class ModelEndpoint:
         self._requests = RequestReader(settings, threads)
         self._records = settings.mode is ModelsMode.RECORD
         self._kept_bytes = 0
+        self._open_requests = 0
         self._order = RequestOrder()
         self._credit = WaitCredit(budget.activity, budget.grant)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         request = Request(scope, receive)
-        async with AsyncExitStack() as stack:
-            memory = stack.enter_context(self._requests.hold_memory())
-            response = await self._answer(request, memory, stack)
-            await response(scope, receive, send)
+        self._open_requests += 1
+        try:
+            async with AsyncExitStack() as stack:
+                memory = stack.enter_context(self._requests.hold_memory())
+                response = await self._answer(request, memory, stack)
+                await response(scope, receive, send)
+        finally:
+            self._open_requests -= 1
 
     async def _answer(
         self, request: Request, memory: RequestMemory, stack: AsyncExitStack
@@ -220,6 +226,9 @@ class ModelEndpoint:
         if request.scope["path"] == "/v1/models" and request.method == "GET":
             return self._list_models()
         try:
+            if self._open_requests > REQUESTS_MAX:
+                message = f"a seat has at most {REQUESTS_MAX} open requests"
+                raise Refused(ModelRefusal.TOO_LARGE, message)
             model_request = await self._requests.read(request, memory)
         except Refused as refused:
             return await self._refuse(refused)
@@ -375,6 +384,7 @@ class ModelEndpoint:
                 body=model_request.body,
                 headers=model_request.headers,
                 episode=self._budget.episode,
+                seat=self._budget.name,
                 tokens=model_request.size_bytes // BYTES_PER_TOKEN + model_request.tokens_max[1],
             ),
             waits,

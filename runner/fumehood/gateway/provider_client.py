@@ -77,6 +77,7 @@ class ProviderRequest:
     """Without the key."""
     episode: str
     """The episodes of one provider take turns."""
+    seat: str
     tokens: int
     """Estimated tokens of the request and its response, for the limit per minute."""
 

@@ -114,6 +114,8 @@ class RequestMemory:
         return taken
 
 
+REQUESTS_MAX = 256
+"""Open requests of one seat, also those whose connection is closed."""
 MODEL_NAME_BYTES_MAX = 256
 """Size of a model's name, as UTF-8."""
 PROVIDER_HEADERS = frozenset({"content-type", "accept", "anthropic-version", *BETA_HEADERS})

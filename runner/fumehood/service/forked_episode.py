@@ -6,7 +6,7 @@ import json
 import socket
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from threading import Thread, Timer
@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InfraError, InputError, SpecError
 from fumehood.core.json_values import JsonObject, canonical_json, is_slow_to_parse
-from fumehood.core.ledger import Budget, BudgetKind, ChargedBy
+from fumehood.core.ledger import Budget
 from fumehood.core.outcome import AgentCrashed
 from fumehood.core.trace import Chain, EpisodeClosed, Event, ModelExchange, Record, SeatEnded
 from fumehood.gateway.settings import GatewaySettings, settings_to_line, without_keys
@@ -91,8 +91,8 @@ class ModelEvidence(Protocol):
 class ModelConnection(ModelEvidence, Protocol):
     """Sends the model requests of one process."""
 
-    def limit(self, budget: Budget, seats: int = 1) -> None:
-        """Permit the model requests of an episode, within the budget of all its seats."""
+    def limit(self, budgets: Mapping[str, Budget]) -> None:
+        """Permit the model requests of an episode, within the budget of each seat."""
         ...
 
 
@@ -103,7 +103,7 @@ class NoModels:
     has_provider_failed = False
     passed_bytes = 0
 
-    def limit(self, budget: Budget, seats: int = 1) -> None:
+    def limit(self, budgets: Mapping[str, Budget]) -> None:
         """Do nothing."""
 
 
@@ -198,7 +198,7 @@ class EpisodeProcesses:
         access = Access(folder=True, readable=readable_paths(spec))
         outside, monitors = open_outside(spec), self._reviewer(spec)
         process = self._take(access)
-        process.models.limit(model_budget(spec), len(spec.seats))
+        process.models.limit({seat.name: seat.budget for seat in spec.seats})
         _serve_questions(process.questions, outside)
         _serve_reviews(process.reviews, monitors)
         try:
@@ -315,17 +315,6 @@ def _discard(process: _Process) -> None:
     release(process.child)
     process.questions.close()
     process.reviews.close()
-
-
-def model_budget(spec: EpisodeSpec) -> Budget:
-    """Return the bounds of the model requests of all seats together."""
-    budgets = [seat.budget.limits for seat in spec.seats]
-    limits = {
-        kind.value: sum(budget[kind] for budget in budgets)
-        for kind in BudgetKind
-        if kind.charged_by is ChargedBy.MODEL_CALL and all(kind in budget for budget in budgets)
-    }
-    return Budget(**limits)
 
 
 class ForkedEpisode:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import socket
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
+from functools import partial
 from threading import Event, Lock
 from typing import Any
 
 import pytest
 
+from fumehood.core.episode_spec import SeatSpec
+from fumehood.core.ledger import Budget
+from fumehood.gateway.requests import REQUESTS_MAX
 from fumehood.gateway.settings import Provider
 from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
 from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
@@ -22,6 +26,7 @@ from tests.parts.models import CHAT, Asker, chat, gateway_settings, new_service
 from tests.parts.specs import episode_spec
 
 LARGE, SMALL = 12, 2
+BATCH = 32
 
 
 def limited(models: ScriptedModels, **limits: int) -> dict[str, tuple[Provider, ...]]:
@@ -87,6 +92,45 @@ def test_an_agent_that_does_not_read_its_response_keeps_no_place(world: str) -> 
             assert http.send(CHAT, json.dumps(chat()))[0] == 200
 
 
+def test_a_seat_has_a_limit_of_open_requests_that_another_seat_does_not_share() -> None:
+    answers = Event()
+
+    def answer(_: AskedOfModel) -> ScriptedReply:
+        assert answers.wait(PATIENCE_S)
+        return ScriptedReply(text="ok")
+
+    with ScriptedModels(answer) as models:
+        offer = HttpOffer(None, gateway_settings(models, calls_at_once=2))
+        budget = Budget(model_calls=1_000)
+        seats = [
+            SeatSpec(name=name, instruction="Ask.", budget=budget) for name in ("busy", "other")
+        ]
+        with (
+            ServicePool(1, offer) as pool,
+            pool.lease() as client,
+            listening(client, episode_spec(seats=seats)) as episode,
+            closing(HttpSeat(episode.directories["other"])) as other,
+        ):
+            leave_open(episode, REQUESTS_MAX)
+            with closing(HttpSeat(episode.directory)) as busy:
+                status, refused = busy.send(CHAT, json.dumps(chat()))
+            assert status == 413
+            assert "at most 256 open requests" in json.loads(refused)["error"]["message"]
+            answers.set()
+            assert other.send(CHAT, json.dumps(chat()))[0] == 200
+
+
+def leave_open(episode: Listened, requests: int) -> None:
+    """Send requests of the first seat, and close each connection before its answer."""
+    for sent in range(BATCH, requests + BATCH, BATCH):
+        with ExitStack() as stack:
+            for _ in range(BATCH):
+                http = stack.enter_context(closing(HttpSeat(episode.directory)))
+                http.connection.request("POST", CHAT, json.dumps(chat()))
+            # Of a closed connection, the body of a request is not read.
+            assert wait_until(partial(has_left, episode, 1_000 - sent))
+
+
 def test_a_seat_that_waits_for_its_own_request_gets_no_time() -> None:
     with (
         ScriptedModels(lambda _: ScriptedReply(text="ok", pause_s=0.3)) as models,
@@ -132,6 +176,10 @@ def test_the_time_in_the_queue_behind_another_episode_is_granted() -> None:
                 assert busy.result()[0] == 200
                 assert wait_until(lambda: granted_ms(second) > 0)
                 assert granted_ms(first) == 0
+
+
+def has_left(episode: Listened, calls: int) -> bool:
+    return calls_left(episode) == calls
 
 
 def calls_left(episode: Listened) -> int:

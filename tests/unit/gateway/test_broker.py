@@ -13,15 +13,16 @@ from typing import Any
 import pytest
 
 from fumehood.core.ledger import Budget
-from fumehood.gateway.broker import OPEN_BODIES_MAX, REFUSED_MAX, Broker
+from fumehood.gateway.broker import OPEN_BODIES_MAX, OPEN_REQUESTS_MAX, REFUSED_MAX, Broker
 from fumehood.gateway.provider_client import ProviderClient
 from fumehood.gateway.requests import SMALL_BODY_BYTES
-from fumehood.testing.scripted_models import ScriptedModels
+from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply
 from tests.parts.models import CHAT, chat, gateway_settings
 
 SEND, CANCEL, BEGAN, ENDED, BROKE, FAILED = 1, 2, 3, 5, 6, 7
 PLAIN: dict[str, Any] = {
+    "seat": "agent",
     "provider": "scripted",
     "path": CHAT,
     "headers": {"content-type": "application/json"},
@@ -56,7 +57,7 @@ def replies(
         here, there = socket.socketpair()
         broker = Broker(settings, client)
         if budget is not None:
-            broker.limit(budget)
+            broker.limit({"agent": budget})
         serving = asyncio.create_task(broker.serve(there))
         reader, writer = await asyncio.open_connection(sock=here)
         kinds = []
@@ -121,9 +122,7 @@ def test_a_body_that_the_gateway_would_refuse_is_not_sent(forged: bytes) -> None
     ],
     ids=str,
 )
-def test_at_most_one_request_exceeds_the_budget_of_the_episode(
-    budget: Budget | None, sent: int
-) -> None:
+def test_at_most_one_request_exceeds_the_budget_of_a_seat(budget: Budget | None, sent: int) -> None:
     reply = ScriptedReply(text="ok", usage=(8, 2))
     with ScriptedModels(lambda _: reply) as models:
         kinds = replies(models, PLAIN, body(), budget, requests=4)
@@ -176,6 +175,7 @@ def test_the_broker_charges_the_price_of_a_model() -> None:
         {"headers": {"host": "attacker.example"}},
         {"headers": {"authorization": "Bearer other"}},
         {"provider": "another"},
+        {"seat": "another"},
     ],
 )
 def test_a_forged_request_is_not_sent(forged: dict[str, Any]) -> None:
@@ -210,7 +210,7 @@ def test_parallel_requests_of_a_process_exceed_the_budget_by_one_request() -> No
         client = ProviderClient(settings)
         here, there = socket.socketpair()
         broker = Broker(settings, client)
-        broker.limit(Budget(model_tokens=2_000))
+        broker.limit({"agent": Budget(model_tokens=2_000)})
         serving = asyncio.create_task(broker.serve(there))
         reader, writer = await asyncio.open_connection(sock=here)
         for number in range(requests):
@@ -242,7 +242,7 @@ def test_requests_beyond_the_memory_of_a_process_are_read_when_others_have_ended
         client = ProviderClient(settings)
         here, there = socket.socketpair()
         broker = Broker(settings, client)
-        broker.limit(Budget(model_calls=100))
+        broker.limit({"agent": Budget(model_calls=100)})
         serving = asyncio.create_task(broker.serve(there))
         reader, writer = await asyncio.open_connection(sock=here)
         for number in range(requests):
@@ -264,3 +264,54 @@ def test_requests_beyond_the_memory_of_a_process_are_read_when_others_have_ended
     with ScriptedModels(answer) as models:
         assert asyncio.run(run()) == OPEN_BODIES_MAX + 1
         assert len(models.asked) == requests
+
+
+def test_a_seat_without_budget_or_with_too_many_requests_does_not_stop_another_one() -> None:
+    """One seat exceeds its budget, and a third one leaves many requests open."""
+    greedy, busy, other = (message(seat) for seat in ("greedy", "busy", "other"))
+    answers = Event()
+
+    def answer(asked: AskedOfModel) -> ScriptedReply:
+        if asked.request["messages"][0]["content"] == "busy":
+            answers.wait()
+        return ScriptedReply(text="ok", usage=(1_000_000, 1))
+
+    async def run() -> dict[int, int]:
+        settings = gateway_settings(models, attempts=1)
+        client = ProviderClient(settings)
+        here, there = socket.socketpair()
+        broker = Broker(settings, client)
+        broker.limit(
+            {
+                "greedy": Budget(model_tokens=1_000),
+                "busy": Budget(model_tokens=10**9),
+                "other": Budget(model_tokens=1_000),
+            }
+        )
+        serving = asyncio.create_task(broker.serve(there))
+        reader, writer = await asyncio.open_connection(sock=here)
+        kinds: dict[int, int] = {}
+        sent = [greedy, greedy, *[busy] * (OPEN_REQUESTS_MAX + 1), other]
+        for number, content in enumerate(sent):
+            writer.write(struct.pack(">IBI", len(content), SEND, number) + content)
+            while number in (0, 1, len(sent) - 1) and number not in kinds:
+                size, kind, answered = struct.unpack(">IBI", await reader.readexactly(9))
+                await reader.readexactly(size)
+                if kind in (ENDED, BROKE, FAILED):
+                    kinds[answered] = kind
+        answers.set()
+        writer.close()
+        await serving
+        await client.close()
+        return kinds
+
+    with ScriptedModels(answer) as models:
+        kinds = asyncio.run(run())
+    last_busy = OPEN_REQUESTS_MAX + 2
+    assert kinds == {0: ENDED, 1: BROKE, last_busy: BROKE, last_busy + 1: ENDED}
+
+
+def message(seat: str) -> bytes:
+    """Return the content of a message that sends a request of a seat with its name as the text."""
+    encoded = json.dumps({**PLAIN, "seat": seat}).encode()
+    return struct.pack(">I", len(encoded)) + encoded + body(text=seat)
