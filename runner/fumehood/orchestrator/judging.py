@@ -7,6 +7,7 @@ If the task's texts must not be stored in plain text, the stored exchanges are e
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,7 +20,8 @@ from fumehood.core.encryption import ENCRYPTED, decrypt, encrypt
 from fumehood.core.errors import InputError
 from fumehood.core.trace import ModelExchange
 from fumehood.gateway.dialects import DIALECTS
-from fumehood.gateway.from_host import PATH, HostModels, failed_exchange
+from fumehood.gateway.from_host import FAILED_STATUS, PATH, HostModels, failed_exchange
+from fumehood.gateway.provider_client import RETRIED_STATUS
 from fumehood.gateway.settings import Price
 from fumehood.orchestrator.config import JudgingConfig, RunConfig
 from fumehood.orchestrator.models import gateway_settings
@@ -36,8 +38,13 @@ RULES = "rules"
 JUDGE_FOLDER = "judge"
 """Folder of the stored exchanges, within the run folder."""
 ATTEMPTS = 4
-"""Attempts per request; after that, the vote counts as failed."""
+"""Attempts per request, in quick succession."""
 WAIT_MAX_S = 20.0
+PAUSES_S = (2.0, 5.0, 10.0, 20.0, 35.0, 50.0)
+"""Pauses after which failed requests are repeated; after the last one, their votes count as failed.
+Requests of agents can overload a provider for a while, also after their end."""
+BUSY_STATUS = RETRIED_STATUS | {FAILED_STATUS}
+"""Statuses of requests that may succeed later."""
 
 AskModel = Callable[[Sequence[bytes]], list[ModelExchange]]
 """Sends request bodies and returns one exchange per body, in the same order."""
@@ -160,7 +167,20 @@ def _ask_model(config: RunConfig) -> AskModel:
     provider = settings.provider_of(model)
     if provider is None:
         raise InputError(f"judge: no provider under `models` has the model {model}")
-    return HostModels(settings, provider).ask
+    return partial(_ask_repeatedly, HostModels(settings, provider).ask)
+
+
+def _ask_repeatedly(ask: AskModel, bodies: Sequence[bytes]) -> list[ModelExchange]:
+    """Send requests, and repeat those that failed after increasing pauses."""
+    exchanges = ask(bodies)
+    for pause_s in PAUSES_S:
+        busy = [at for at, exchange in enumerate(exchanges) if exchange.status in BUSY_STATUS]
+        if not busy:
+            break
+        time.sleep(pause_s)
+        for at, exchange in zip(busy, ask([bodies[at] for at in busy]), strict=True):
+            exchanges[at] = exchange
+    return exchanges
 
 
 def _ask_rule(rule: Judge, question: Question) -> Opinion:

@@ -66,9 +66,17 @@ def replies(*given: ScriptedReply | str) -> Iterator[ScriptedReply]:
         )
 
 
+@pytest.fixture
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Repeat failed requests at once, twice at most."""
+    monkeypatch.setattr("fumehood.orchestrator.judging.ATTEMPTS", 1)
+    monkeypatch.setattr("fumehood.orchestrator.judging.PAUSES_S", (0.0, 0.0))
+
+
 BUSY, BROKEN, EMPTY = ScriptedReply(status=429), ScriptedReply(status=400), ScriptedReply(text="")
 
 
+@pytest.mark.usefixtures("no_pauses")
 @pytest.mark.parametrize(
     ("given", "votes", "answer"),
     [
@@ -101,6 +109,32 @@ def test_a_failed_reply_is_an_empty_vote_in_the_run_and_in_a_rescore(
         RunJudge(judge_source(config, live=False), tmp_path).ask_for("a/t/0", "native")(QUESTION)
         == opinion
     )
+
+
+@pytest.mark.usefixtures("no_pauses")
+@pytest.mark.parametrize("failure", [BUSY, ScriptedReply(hangs_up=True)], ids=["busy", "lost"])
+def test_a_vote_is_repeated_until_an_overloaded_provider_answers(
+    tmp_path: Path, failure: ScriptedReply
+) -> None:
+    second, third = (fence_number(QUESTION, sample) for sample in (1, 2))
+    failing = {second: 2, third: 0}
+
+    def script(asked: AskedOfModel) -> ScriptedReply:
+        text = asked.body.decode()
+        number = next((known for known in failing if known in text), None)
+        if number is not None and failing[number] > 0:
+            failing[number] -= 1
+            return failure
+        return ScriptedReply(text=f"[{number or fence_number(QUESTION, 0)}] yes")
+
+    with ScriptedModels(script) as models:
+        judge = RunJudge(judge_source(config_for(models, 3), live=True), tmp_path)
+        opinion = judge.ask_for("a/t/0", "native")(QUESTION)
+    assert opinion.votes == ("yes", "yes", "yes")
+    assert opinion.spent["calls"] == 3
+    sent = [number in asked.body.decode() for asked in models.asked for number in (second, third)]
+    # Only the request that failed was repeated.
+    assert sent.count(True) == 3 + 1
 
 
 class Broken:
