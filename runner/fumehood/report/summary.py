@@ -160,12 +160,14 @@ def _mean(rows: Sequence[EpisodeRow], metric: str) -> float | None:
 
 
 def _completion(rows: Sequence[EpisodeRow]) -> float | None:
-    own = [_number(row.score.metrics.get(COMPLETION)) for row in rows]
-    if not any(value is not None for value in own):
+    if _mean(rows, COMPLETION) is None:
         return None
-    return fmean(
-        float(row.score.success is True) if value is None else value
-        for row, value in zip(rows, own, strict=True)
+    return _share(
+        value
+        for row in rows
+        # A share that is null is unknown. Without one, success decides.
+        if (value := _number(row.score.metrics.get(COMPLETION, row.score.success is True)))
+        is not None
     )
 
 

@@ -72,12 +72,30 @@ def test_an_agreement_decides_success_and_ratings_are_metrics(tmp_path: Path) ->
     assert score.metrics["price"] == 10
     assert (score.metrics["rating_buyer"], score.metrics["rating_seller"]) == (4, None)
     assert score.metrics["task_completion"] == 0.8
-    assert score.metrics["judge_calls"] == 6
+    assert score.metrics["judge_calls"] == 9, "the control of the unreadable rating is counted"
     walked_out: list[Move] = [{"tool_name": "end_negotiation", "args": {}}, {"submit": ""}]
     assert (
         score_evidence(case.task, case.gold, play_in_memory(case.task, walked_out), rated).success
         is False
     )
+
+
+def test_a_dialogue_that_only_the_judges_provider_refuses_has_no_completion(tmp_path: Path) -> None:
+    case = case_of(tmp_path, BARGAINED)
+    evidence = play_in_memory(case.task, case.gold.oracle or ())
+
+    def refuses(question: Question) -> Opinion:
+        answer = None if question.texts["dialogue"] else "4"
+        return Opinion(answer, (answer,) * 3)
+
+    def outage(question: Question) -> Opinion:
+        return Opinion(None, (None,) * 3)
+
+    refused = score_evidence(case.task, case.gold, evidence, refuses)
+    unknown = score_evidence(case.task, case.gold, evidence, outage)
+    assert (refused.success, unknown.success) == (True, True)
+    assert (refused.metrics["task_completion"], refused.metrics["rating_buyer"]) == (0.0, 0)
+    assert (unknown.metrics["task_completion"], unknown.metrics["rating_buyer"]) == (None, None)
 
 
 def test_a_party_receives_everything_since_its_own_last_turn(tmp_path: Path) -> None:

@@ -187,6 +187,6 @@ def test_the_published_prompts_rate_both_sides_of_a_bargain(tmp_path: Path) -> N
         rating_buyer="no ratings",
     )
     assert score.success is True
-    assert (score.metrics["rating_seller"], score.metrics["rating_buyer"]) == (4, None)
-    assert score.metrics["task_completion"] == 0.8
+    assert (score.metrics["rating_seller"], score.metrics["rating_buyer"]) == (4, 0)
+    assert score.metrics["task_completion"] == 0.4, "an unreadable rating is 0"
     assert score.metrics["milestones"] == 2

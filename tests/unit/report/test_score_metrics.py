@@ -10,7 +10,7 @@ from fumehood.core.score import Score
 from fumehood.report.sections.registry import build_sections
 from fumehood.report.statistics.metrics import METRICS, Unit, metrics_of, score_metrics
 from fumehood.report.statistics.pairs import compare
-from fumehood.report.summary import breakdown
+from fumehood.report.summary import breakdown, summarize
 from tests.property.report.rows import facts, result
 from tests.unit.report.runs import findings_of, played
 
@@ -39,6 +39,15 @@ def test_they_are_in_json_and_in_comparisons() -> None:
     # Without a completed share, an episode counts as complete if it succeeded.
     assert means["task_completion"] == pytest.approx((0.8 + 1 + 1) / 3)
     assert compare(RATED, RATED).metrics["rating"].over == 2
+
+
+def test_an_unknown_completed_share_is_not_that_of_a_success() -> None:
+    unknown = result(facts("d"), Score(True, {}, {"tool_calls": 1, "task_completion": None}))
+    means = breakdown([RATED[0], unknown])["metrics"]
+    assert isinstance(means, dict)
+    assert means["task_completion"] == 0.8
+    (summary,) = summarize([RATED[0].row, unknown.row], [RATED[0].row.name.agent])
+    assert summary.task_completion == 0.8
 
 
 def test_with_many_agents_a_report_has_tables_and_no_pictures(tmp_path: Path) -> None:

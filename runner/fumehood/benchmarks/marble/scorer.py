@@ -36,6 +36,8 @@ from fumehood.scorers.judges.transcript import transcript_of
 from fumehood.scorers.native import NativeScorer, task_metrics
 
 RATED = ("research", "coding")
+COMPLETION = "task_completion"
+"""Metric: the task completion score; None if no rating is known."""
 OPS = ("agreement", "won", "root_causes", *RATED)
 ANSWERS = ("1", "2", "3", "4", "5")
 ASKS = (
@@ -155,14 +157,14 @@ def _rated(
 ) -> tuple[bool | None, JsonObject]:
     """Return whether the mean rating is high enough; None without a judge's reply."""
     if not _result(op, evidence):
-        return False, {"task_completion": 0.0}
+        return False, {COMPLETION: 0.0}
     reply = opinions[op].answer if op in opinions else None
     if reply is None:
         return None, {}
     ratings = read_ratings(reply, op)
     own = [ratings.get(name, 0) for name in RATINGS[op]]
     if not all(1 <= rating <= RATING_MAX for rating in own):
-        return False, {"task_completion": 0.0}
+        return False, {COMPLETION: 0.0}
     metrics: JsonObject = {f"rating_{name}": ratings[name] for name in RATINGS[op]}
     return fmean(own) >= SUCCESS_MEAN, {**metrics, **_completion(own)}
 
@@ -171,21 +173,32 @@ def _side_ratings(criterion: Mapping[str, Json], opinions: Mapping[str, Opinion]
     ratings: JsonObject = {}
     for side in SIDES:
         name = f"rating_{side}"
-        answer = opinions[name].answer if name in opinions else None
+        if name not in opinions:
+            continue
+        answer = _reply(opinions[name])
         if answer is None:
-            ratings |= {name: None} if name in opinions else {}
+            ratings[name] = None
         elif criterion.get("prompts"):
+            # A text of the agent can make a reply unreadable.
             own = read_side_ratings(answer)[side].values()
-            ratings[name] = fmean(own) if all(1 <= one <= RATING_MAX for one in own) else None
+            ratings[name] = fmean(own) if all(1 <= one <= RATING_MAX for one in own) else 0.0
         else:
-            ratings[name] = int(answer)
+            ratings[name] = int(answer or 0)
     rated = [rating for rating in ratings.values() if isinstance(rating, int | float)]
-    return ratings | (_completion(rated) if rated else {})
+    if not ratings:
+        return {}
+    # Without a rating, the share is unknown; success does not show it.
+    return ratings | (_completion(rated) if rated else {COMPLETION: None})
+
+
+def _reply(opinion: Opinion) -> str | None:
+    """Return the reply of the judge; an empty one if the agent caused that there is none."""
+    return "" if opinion.answer is None and opinion.is_blocked else opinion.answer
 
 
 def _completion(ratings: Sequence[float]) -> JsonObject:
     """Return the task completion score. Source: *A Unified Framework*, equation 8."""
-    return {"task_completion": fmean(ratings) / RATING_MAX}
+    return {COMPLETION: fmean(ratings) / RATING_MAX}
 
 
 def _team_metrics(seats: int, opinions: Mapping[str, Opinion]) -> JsonObject:
@@ -194,12 +207,12 @@ def _team_metrics(seats: int, opinions: Mapping[str, Opinion]) -> JsonObject:
     Source of ``milestone_kpi``, the mean share of the milestones to which an agent contributed, and
     of ``coordination``: MultiAgentBench (arXiv 2503.01935), section 3.3.
     """
-    replies = {name: opinion.answer for name, opinion in opinions.items()}
+    replies = {name: _reply(opinion) for name, opinion in opinions.items()}
     metrics: JsonObject = {}
     scores = []
     for name in (PLANNING, COMMUNICATION):
         if (reply := replies.get(name)) is not None:
-            scores.append(read_score(reply))
+            scores.append(0 if opinions[name].is_blocked else read_score(reply))
             metrics[f"rating_{name}"] = scores[-1]
     if scores:
         metrics["rating_coordination"] = fmean(scores)
@@ -229,7 +242,7 @@ def score_causes(criterion: Mapping[str, Json], text: str) -> tuple[bool, JsonOb
             if not named <= set(map(str, labels)) or len(named) > names_max:
                 named = set()
             share = len(named & set(map(str, causes))) / len(causes)
-            return share == 1.0, {"task_completion": share, "causes_named": len(named)}
+            return share == 1.0, {COMPLETION: share, "causes_named": len(named)}
     raise SpecError("criteria.root_causes", "needs labels, root_causes and names_max")
 
 

@@ -194,12 +194,13 @@ COUNTS = frozenset({"irreversible_calls"})
 """Scores that are never shares."""
 COMPLETION = "task_completion"
 """Share of a task that is complete. Episodes whose scorer gives none count as 0 or 1: an episode
-that succeeded is complete."""
+that succeeded is complete. Episodes whose share is null are left out: no judge stated it."""
 
 
 def _completion(result: Result) -> float | None:
-    own = result.number(COMPLETION)
-    return _success(result) if own is None else own
+    if COMPLETION in result.row.score.metrics:
+        return result.number(COMPLETION)
+    return _success(result)
 
 
 def score_metrics(results: Results) -> tuple[Metric, ...]:
