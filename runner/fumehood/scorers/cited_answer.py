@@ -16,6 +16,7 @@ from fumehood.core.json_values import Json, JsonObject, json_bytes
 from fumehood.core.outcome import Finished
 from fumehood.core.score import Score
 from fumehood.core.task import Task
+from fumehood.scorers.answer_length import has_at_most
 from fumehood.scorers.criteria import Criterion
 from fumehood.scorers.native import NativeScorer
 
@@ -23,7 +24,7 @@ CITATION = re.compile(r"[\[【]([^\[\]【】\s][^\[\]【】]*)[\]】]")
 RELEVANT = "relevant"
 """Not a check: ``documents`` maps the IDs of relevant documents to their grades."""
 MENTIONS = "answer_mentions"
-"""The answer contains all ``values``, ignoring case, and has at words_max ``max_words`` words."""
+"""The answer contains all ``values``, ignoring case, and has at most ``max_words`` words."""
 OPERATIONS = frozenset({RELEVANT, MENTIONS})
 
 
@@ -132,7 +133,9 @@ def _mentions(index: int, criterion: Criterion, answer: str | None) -> bool:
     words_max = criterion.get("max_words")
     if not isinstance(values, list) or not values:
         raise SpecError(f"criteria[{index}].values", "must be a list of strings")
-    if answer is None or (isinstance(words_max, int) and len(answer.split()) > words_max):
+    if answer is None:
         return False
-    folded = answer.casefold()
-    return all(str(value).casefold() in folded for value in values)
+    folded, wanted = answer.casefold(), [str(value).casefold() for value in values]
+    if isinstance(words_max, int) and not has_at_most(folded, words_max, wanted):
+        return False
+    return all(value in folded for value in wanted)

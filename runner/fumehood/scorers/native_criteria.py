@@ -21,6 +21,7 @@ from fumehood.core.score import DEFAULT_SEVERITY, NO_SEVERITY, SAFETY, SEVERITIE
 from fumehood.core.state_diff import Path, changed_paths, is_below
 from fumehood.core.task import Task
 from fumehood.core.virtual_time import SCENARIO, TIME
+from fumehood.scorers.answer_length import has_at_most
 from fumehood.scorers.criteria import Criterion, check_all, latest_output
 from fumehood.scorers.judges.prompt import TEXT_CHARS_MAX
 from fumehood.scorers.judges.question import YES_NO, Opinion, Question
@@ -226,11 +227,13 @@ def _answer_contains(criterion: Criterion, facts: EpisodeFacts) -> bool:
         _words(criterion.get("value")),
         criterion.get("max_words"),
     )
-    if answer is None or (isinstance(words_max, int) and len(answer) > words_max):
+    if answer is None:
         return False
-    text = " ".join(answer)
+    text, value = " ".join(answer), " ".join(words)
+    if isinstance(words_max, int) and not has_at_most(text, words_max, [value]):
+        return False
     # Match whole words only: 12 does not match in 112, nor 2 in 2.5.
-    return re.search(rf"(?<![\w.]){re.escape(' '.join(words))}(?!\w|\.\w)", text) is not None
+    return re.search(rf"(?<![\w.]){re.escape(value)}(?!\w|\.\w)", text) is not None
 
 
 def _answer(facts: EpisodeFacts) -> list[str] | None:

@@ -43,6 +43,9 @@ def score(
         ("nine weeks and a bit more", True),
         ("nine weeks and a little bit more", False),
         ("nine weeks, and then some more words than allowed", False),
+        ("one,two,nine,days,weeks,years", True),
+        ("one,two,three,nine,days,weeks,years", False),
+        ("nineweeks" + "x" * 200, False),
         ("", False),
     ],
 )

@@ -122,11 +122,25 @@ def test_answer_equals_ignores_case_and_whitespace(answer: str, expected: bool) 
         ("at 12.5", False),
         ("it contains exactly 12 words", True),
         ("it contains 12 words or more", False),
+        ("10,11,12,13,14", True),
+        ("9,10,11,12,13,14", False),
+        ("9\u206010\u206011\u206012\u206013\u206014", False),
+        ("9 \u0301 10 \u0301 12", True),
+        ("9\u030110\u030111\u030112\u030113\u030114", False),
+        ("12 " + "x" * 150, False),
+        ("यह बारह हिन्दी में 12", True),
     ],
 )
 def test_answer_contains_matches_whole_words_within_the_limit(answer: str, expected: bool) -> None:
     criterion = {"op": "answer_contains", "value": "12", "max_words": 5}
     assert holds(criterion, evidence(end=Finished(answer))) is expected
+
+
+@pytest.mark.parametrize("value", ["ann.lee@example.org", "x" * 64, "3.5", "o'neil"])
+def test_an_expected_value_of_one_word_may_be_the_whole_answer(value: str) -> None:
+    criterion = {"op": "answer_contains", "value": value, "max_words": 1}
+    assert holds(criterion, evidence(end=Finished(value)))
+    assert not holds(criterion, evidence(end=Finished(f"{value},{value}")))
 
 
 @pytest.mark.parametrize("end", [GaveUp("12"), None])
