@@ -27,6 +27,7 @@ from fumehood.gateway.provider_client import (
     ProviderFailed,
     ProviderRequest,
     RequestFailed,
+    ResponseTooLarge,
     StartedResponse,
     Waits,
 )
@@ -73,7 +74,8 @@ class _Kind(IntEnum):
     BROKE = 6
     """The response has ended early."""
     FAILED = 7
-    """There is no response: a JSON object with the reason and the health check."""
+    """There is no response: a JSON object with the reason and the health check. Or the response is
+    too large: a JSON object with the limit; there may be a part of it."""
     WAITED = 8
     """A wait, as a JSON list of the name of a method of ``Waits`` and numbers."""
 
@@ -212,6 +214,9 @@ class Broker:
                 "check": _check_to_json(error.check),
             }
             await self._reply(_Kind.FAILED, number, json.dumps(failed).encode())
+        except ResponseTooLarge as error:
+            limit = json.dumps({"bytes_max": error.bytes_max})
+            await self._reply(_Kind.FAILED, number, limit.encode())
         except OSError:
             return  # The process has ended.
         except (Refused, ValueError):
@@ -397,11 +402,14 @@ class RemoteResponse:
 
         Raises:
             ConnectionError: the response ended early.
+            ResponseTooLarge: it exceeds the limit.
         """
         while True:
             message = await self._arriving.get()
             if message.kind is _Kind.ENDED:
                 return
+            if message.kind is _Kind.FAILED:
+                raise _failure(json.loads(message.content))
             if message.kind is not _Kind.PART:
                 raise ConnectionError("the response of the provider ended early")
             yield message.content
@@ -437,6 +445,7 @@ class RemoteProviderClient:
         Raises:
             ProviderFailed: the provider does not work.
             RequestFailed: the provider does not answer this request.
+            ResponseTooLarge: the provider states that its response exceeds the limit.
             ConnectionError: the response broke before it began.
         """
         writer = await self._connected()
@@ -495,7 +504,9 @@ async def _started(arriving: asyncio.Queue[_Message], waits: Waits) -> RemoteRes
                 raise ConnectionError("the provider sent no response")
 
 
-def _failure(failed: dict[str, Any]) -> ProviderFailed | RequestFailed:
+def _failure(failed: dict[str, Any]) -> ProviderFailed | RequestFailed | ResponseTooLarge:
+    if "bytes_max" in failed:
+        return ResponseTooLarge(failed["bytes_max"])
     kind = ProviderFailed if failed["provider"] else RequestFailed
     return kind(failed["reason"], HealthCheck(**failed["check"]))
 

@@ -20,6 +20,7 @@ from fumehood.gateway.provider_client import (
     ProviderFailed,
     ProviderRequest,
     RequestFailed,
+    ResponseTooLarge,
 )
 from fumehood.gateway.provider_queue import ProviderQueue
 from fumehood.gateway.requests import request_key
@@ -109,7 +110,7 @@ async def send_from_host(client: ProviderClient, provider: Provider, body: bytes
                 if len(reply) > REPLY_BYTES_MAX:
                     return failed_exchange(body)
             return _exchange(body, started.status, bytes(reply))
-    except (ProviderFailed, RequestFailed, httpx2.TransportError):
+    except (ProviderFailed, RequestFailed, ResponseTooLarge, httpx2.TransportError):
         return failed_exchange(body)
 
 

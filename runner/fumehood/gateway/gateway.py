@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
@@ -41,6 +41,7 @@ from fumehood.gateway.provider_client import (
     ProviderFailed,
     ProviderRequest,
     RequestFailed,
+    ResponseTooLarge,
     SendsRequests,
     StartedResponse,
 )
@@ -68,8 +69,8 @@ T = TypeVar("T")
 
 KEPT_BYTES_MAX = 64 * 1024 * 1024
 """Stored requests and responses of one seat, unless the run is recorded."""
-REVIEWED_BYTES_MAX = 16 * 1024 * 1024
-"""Size of a response that monitors read, at most."""
+TOO_LARGE_REASON = "response_too_large"
+"""Reason in the event of a request whose response exceeds the limit."""
 DISCONNECTED_STATUS = 499
 """Recorded status if the agent or the service disconnected before a response began."""
 
@@ -307,11 +308,11 @@ class ModelEndpoint:
         if isinstance(response, StreamingResponse):
             # Also if the monitors refuse it: the provider was asked, so its cost is charged.
             body = bytearray()
-            async for part in response.body_iterator:
-                body += part if isinstance(part, bytes) else str(part).encode()
-                if len(body) > REVIEWED_BYTES_MAX:
-                    message = f"a monitored response has at most {REVIEWED_BYTES_MAX} bytes"
-                    return refuse(ModelRefusal.REFUSED_BY_MONITOR, message)
+            try:
+                async for part in response.body_iterator:
+                    body += part if isinstance(part, bytes) else str(part).encode()
+            except ResponseTooLarge as error:
+                return refuse(ModelRefusal.REQUEST_FAILED, str(error))
             media_type = response.headers.get("content-type")
             response = Response(bytes(body), response.status_code, media_type=media_type)
         request = call.model_request
@@ -393,6 +394,11 @@ class ModelEndpoint:
             started = await stack.enter_async_context(sending)
         except (ProviderFailed, RequestFailed) as error:
             return await self._fail(call, error)
+        except ResponseTooLarge as error:
+            kind = ModelRefusal.REQUEST_FAILED
+            await self._settle_without_response(call, kind.value, spent=call.tokens)
+            await self._note_too_large()
+            return refuse(kind, str(error))
         except BaseException:
             # The agent disconnected, or this code has a bug. The cost is unknown, so charge the
             # reservation.
@@ -410,7 +416,19 @@ class ModelEndpoint:
         stack.push_async_callback(passing.end)
         waits.delayed(*started.delay_ms)
         headers = {"content-type": started.content_type} if started.content_type else {}
-        return StreamingResponse(passing.parts(), started.status, headers)
+        return StreamingResponse(self._parts(passing), started.status, headers)
+
+    async def _parts(self, passing: PassedResponse) -> AsyncIterator[bytes]:
+        try:
+            async for part in passing.parts():
+                yield part
+        except ResponseTooLarge:
+            await self._note_too_large()
+            raise
+
+    async def _note_too_large(self) -> None:
+        event = ModelRefused(seat=self._budget.name, reason=TOO_LARGE_REASON)
+        await self._off_loop(lambda: self._budget.note(event))
 
     async def _fail(self, call: _Admitted, error: ProviderFailed | RequestFailed) -> Response:
         is_infra = isinstance(error, ProviderFailed)

@@ -57,6 +57,15 @@ class RequestFailed(Exception):
         self.check = check
 
 
+class ResponseTooLarge(Exception):
+    """A response exceeds the limit of the gateway. Its request is charged as one whose response
+    broke."""
+
+    def __init__(self, bytes_max: int) -> None:
+        super().__init__(f"the response of the provider exceeds {bytes_max} bytes")
+        self.bytes_max = bytes_max
+
+
 class _Retry(Exception):
     def __init__(self, reason: str, wait_s: float | None = None) -> None:
         super().__init__(reason)
@@ -155,8 +164,10 @@ class DirectResponse:
         admission: Admission,
         delay_ms: tuple[int, int],
         check: HealthCheck | None,
+        bytes_max: int,
     ) -> None:
         self._response = response
+        self._bytes_max = bytes_max
         self._admission = admission
         self.status = response.status_code
         self.content_type = response.headers.get("content-type", "")
@@ -173,6 +184,9 @@ class DirectResponse:
 
         It is received without waiting for the reader: an agent that reads slowly would otherwise
         keep the place of its request, and others would have to wait.
+
+        Raises:
+            ResponseTooLarge: it exceeds the limit; the reader has got the part before.
         """
         receiving = asyncio.create_task(self._receive())
         try:
@@ -185,8 +199,12 @@ class DirectResponse:
             receiving.cancel()
 
     async def _receive(self) -> None:
+        size_bytes = 0
         try:
             async for part in self._response.aiter_raw():
+                size_bytes += len(part)
+                if size_bytes > self._bytes_max:
+                    raise ResponseTooLarge(self._bytes_max)
                 self._arrived.put_nowait(part)
                 self._unread_bytes += len(part)
                 while self._unread_bytes > UNREAD_BYTES_MAX:
@@ -248,6 +266,7 @@ class ProviderClient:
         Raises:
             ProviderFailed: the provider does not work.
             RequestFailed: the provider does not answer this request.
+            ResponseTooLarge: the provider states that its response exceeds the limit.
         """
         async with self._rested:
             if request.episode in self._checked_alone:
@@ -305,7 +324,12 @@ class ProviderClient:
             began_ms = sent_ms
         if response.status_code == 200:
             self._checker.answered(request.provider, request.path, request.model)
-        started = DirectResponse(response, admission, (sent_ms, began_ms), None)
+        bytes_max = self._settings.response_bytes_max
+        started = DirectResponse(response, admission, (sent_ms, began_ms), None, bytes_max)
+        stated = response.headers.get("content-length", "")
+        if stated.isdecimal() and int(stated) > bytes_max:
+            await started.close()
+            raise ResponseTooLarge(bytes_max)
         if response.status_code in CHECKED_STATUS:
             await self._check_response(request, started, waits)
         return started

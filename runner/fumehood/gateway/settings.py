@@ -83,6 +83,9 @@ class GatewaySettings:
     """Tokens reserved for a response whose request sets no limit."""
     body_bytes_max: int = 32 * 1024 * 1024
     """Size of one request."""
+    response_bytes_max: int = 16 * 1024 * 1024
+    """Size of one response. The service has one event loop for all episodes, and reading a larger
+    response would stop it for seconds."""
     calls_at_once: int = 256
     """Parallel requests to one provider; others wait, which costs no wall time."""
     attempts: int = 6

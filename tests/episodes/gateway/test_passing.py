@@ -6,6 +6,7 @@ import json
 import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from http.client import IncompleteRead
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from tests.parts.models import (
     Script,
     chat,
     gateway_settings,
+    new_service,
     question,
     with_budget,
 )
@@ -65,6 +67,31 @@ def test_a_stream_is_forwarded_chunk_by_chunk(seat: Asker, script: Script, path:
     script.says(ScriptedReply(text="one two three four", stalls_after=1))
     with closing(HttpSeat(seat.episode.directory)) as short:
         assert short.open(path, request).readline(), "the first part does not wait for the others"
+
+
+@pytest.mark.parametrize("streams", [False, True], ids=["whole", "stream"])
+def test_a_response_beyond_the_limit_fails_and_is_charged_as_reserved(*, streams: bool) -> None:
+    long = ScriptedReply(text="word " * 1_000)
+    with (
+        ScriptedModels(
+            lambda asked: long if asked.request["max_tokens"] == 99 else ScriptedReply()
+        ) as models,
+        new_service(models, response_bytes_max=3_000) as seat,
+    ):
+        request = json.dumps(chat(max_tokens=99, stream=streams))
+        if streams:
+            with pytest.raises(IncompleteRead):
+                seat.http.send(CHAT, request)
+            seat.http.close()
+        else:
+            status, body = seat.http.send(CHAT, request)
+            message = json.loads(body)["error"]["message"]
+            assert (status, message) == (417, "the response of the provider exceeds 3000 bytes")
+        assert seat.ask(CHAT, chat())[0] == 200
+        call, _ = seat.calls()
+        assert call["spent"]["model_tokens"] == len(request) + 99
+        refused = [event for event in seat.episode.events if event["kind"] == "model_refused"]
+    assert [event["reason"] for event in refused] == ["response_too_large"]
 
 
 @with_budget(model_tokens=100_000)
