@@ -17,6 +17,7 @@ from fumehood.core.errors import InputError
 from fumehood.orchestrator.instructions import Instructions
 from fumehood.report.reliability import stated_confidence
 from fumehood.report.statistics import reliability
+from fumehood.service.inline import Worker
 from fumehood_agent.seat import Seat
 from tests.parts.memory_runs import play_run
 from tests.unit.report.runs import played
@@ -102,15 +103,8 @@ def test_the_last_stated_confidence_counts(answer: str, confidence: float | None
     assert stated_confidence(answer) == confidence
 
 
-def test_confidences_stated_at_submission_give_the_predictability(tmp_path: Path) -> None:
-    confidences = iter([0.9, 0.9, 0.2, 1.0])
-
-    def sure(seat: Seat) -> None:
-        assert seat.task.asks_confidence
-        assert "probability" in seat.task.instruction
-        confidence = next(confidences)
-        seat.submit("right" if confidence in (0.2, 1.0) else "wrong", confidence)
-
+def run_with(tmp_path: Path, agent: Worker, *, asks: bool = True) -> Path:
+    """Let an agent answer four tasks, whose right answer is "right"."""
     task = {
         "format": "fumehood.task/1",
         "world": "crud",
@@ -126,15 +120,55 @@ def test_confidences_stated_at_submission_give_the_predictability(tmp_path: Path
     run = play_run(
         tmp_path / "run",
         load_suite(str(file)),
-        {"sure": sure},
-        instructions=Instructions(ask_confidence=True),
+        {"agent": agent},
+        instructions=Instructions(ask_confidence=asks),
     )
-    done = CliRunner().invoke(command, [str(run.path), "--json"], catch_exceptions=False)
+    return run.path
+
+
+def metrics_of(run: Path) -> dict[str, float | None]:
+    """Return the metrics of the only agent of a run."""
+    done = CliRunner().invoke(command, [str(run), "--json"], catch_exceptions=False)
     (agent,) = json.loads(done.stdout)["agents"]
+    assert isinstance(agent, dict)
+    return agent
+
+
+def test_confidences_stated_at_submission_give_the_predictability(tmp_path: Path) -> None:
+    confidences = iter([0.9, 0.9, 0.2, 1.0])
+
+    def sure(seat: Seat) -> None:
+        assert seat.task.asks_confidence
+        assert "probability" in seat.task.instruction
+        confidence = next(confidences)
+        seat.submit("right" if confidence in (0.2, 1.0) else "wrong", confidence)
+
+    agent = metrics_of(run_with(tmp_path, sure))
     # By hand: 0.9 and 0.9 fail, 0.2 and 1 succeed. Bins: (0.9, 0.9, 1) and (0.2).
     assert agent["calibration"] == pytest.approx(1 - (3 * abs(1 / 3 - 2.8 / 3) + 0.8) / 4)
     assert agent["brier"] == pytest.approx(1 - (0.81 + 0.81 + 0.64 + 0) / 4)
     assert agent["discrimination"] == pytest.approx((0 + 0 + 1 + 1) / 4)
+    assert agent["missing_confidences"] == 0
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_an_agent_gains_nothing_by_stating_a_confidence_only_when_it_is_sure(
+    tmp_path: Path, asks: bool
+) -> None:
+    is_sure = iter([True, False, False, False])
+
+    def shy(seat: Seat) -> None:
+        if next(is_sure):
+            seat.submit("right", 1.0)
+        else:
+            seat.submit("wrong")
+
+    agent = metrics_of(run_with(tmp_path, shy, asks=asks))
+    if asks:
+        assert (agent["calibration"], agent["brier"]) == (0.25, 0.25)
+        assert (agent["discrimination"], agent["missing_confidences"]) == (0.5, 3)
+    else:
+        assert (agent["calibration"], agent["missing_confidences"]) == (1.0, None)
 
 
 def test_the_command_shows_each_agent_of_the_runs(tmp_path: Path) -> None:
