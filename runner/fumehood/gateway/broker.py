@@ -54,6 +54,7 @@ REFUSED_MAX = 8
 and reading a large one delays other episodes."""
 HEAD_BYTES_MAX = 256 * 1024
 """Size of a message without the body of its request, at most."""
+_episodes = count(1)
 _HEAD = struct.Struct(">IBI")
 _LENGTH = struct.Struct(">I")
 
@@ -128,6 +129,9 @@ class Broker:
         """Size of its requests and of their responses."""
         self.has_provider_failed = False
         """Whether a check by the gateway showed that a provider does not work."""
+        # Not ``id``, which the broker of a later episode may have, too.
+        self.episode = str(next(_episodes))
+        """Name of the episode in the queues of providers."""
         self._settings = settings
         self._client = client
         self._waits = Spans()
@@ -247,7 +251,7 @@ class Broker:
             body=checked.body,
             headers=outgoing.headers,
             # Not from the process: it could take the turns of another episode.
-            episode=str(id(self)),
+            episode=self.episode,
             seat=outgoing.seat,
             tokens=len(outgoing.body) // BYTES_PER_TOKEN + checked.tokens_max[1],
         )

@@ -151,6 +151,14 @@ def test_a_request_that_is_cancelled_costs_what_was_reserved() -> None:
         assert kinds == [BEGAN, BROKE]
 
 
+def test_no_episode_has_the_name_of_an_earlier_one() -> None:
+    with ScriptedModels(lambda _: ScriptedReply(text="ok")) as models:
+        settings = gateway_settings(models)
+        client = ProviderClient(settings)
+        names = [Broker(settings, client).episode for _ in range(8)]
+        assert len(set(names)) == 8
+
+
 def test_a_large_request_is_sent() -> None:
     with ScriptedModels(lambda _: ScriptedReply(text="ok")) as models:
         assert first_reply(models, PLAIN, body(text="x" * SMALL_BODY_BYTES)) == ENDED
