@@ -169,6 +169,7 @@ class Broker:
             for task in self._tasks.values():
                 task.cancel()
             await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+            self._client.forget(self.episode)
             self._writer.close()
 
     async def _take(self, message: _Message) -> None:

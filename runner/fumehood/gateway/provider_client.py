@@ -292,6 +292,11 @@ class ProviderClient:
                 self._leave(request)
             await self._rest(request.episode)
 
+    def forget(self, episode: str) -> None:
+        """Leave the share of an episode that has ended to the others."""
+        for queue in self._queues.values():
+            queue.forget(episode)
+
     async def close(self) -> None:
         """Close all connections."""
         await self._client.aclose()

@@ -1,8 +1,9 @@
 """The queue of requests to one provider, which enforces the provider's limits.
 
 Episodes take turns, and an episode uses at most its share of a limit while others use it, so an
-episode with many or large requests does not delay the others. The limits per minute apply to every
-window of 60 seconds.
+episode with many or large requests does not delay the others. An episode that is between two
+requests keeps its share of the places for 60 seconds. The limits per minute apply to every window
+of 60 seconds.
 """
 
 from __future__ import annotations
@@ -71,6 +72,8 @@ class ProviderQueue:
         self.now_s = now_s
         self._running = Counter[str]()
         """Requests by episode."""
+        self._used_s = dict[str, float]()
+        """By episode, when it last used a place."""
         self._recent = deque[Admission]()
         self._waiting: OrderedDict[str, deque[tuple[asyncio.Future[Admission], int]]] = (
             OrderedDict()
@@ -105,9 +108,15 @@ class ProviderQueue:
 
     def release(self, episode: str) -> None:
         """Free one place of an episode."""
+        self._used_s[episode] = self.now_s()
         self._running[episode] -= 1
         if not self._running[episode]:
             del self._running[episode]
+        self.admit_next()
+
+    def forget(self, episode: str) -> None:
+        """Note that an episode without requests has ended, and leave its share to the others."""
+        self._used_s.pop(episode, None)
         self.admit_next()
 
     def admit_next(self) -> None:
@@ -147,11 +156,16 @@ class ProviderQueue:
 
     def _delay_s(self, episode: str, tokens: int) -> float | None:
         """Return the time until a request may be sent; None until another one has ended."""
-        episodes = len(self._running.keys() | self._waiting.keys())
-        uses_share = self._running[episode] * episodes >= self._calls_at_once
-        if self._running.total() >= self._calls_at_once or uses_share:
-            return None
         now_s = self.now_s()
+        if self._running.total() >= self._calls_at_once:
+            return None
+        active, idle_until_s = (
+            self._running.keys() | self._waiting.keys(),
+            self._idle_until_s(now_s),
+        )
+        episodes = len(active) + len(idle_until_s)
+        if self._running[episode] * episodes >= self._calls_at_once:
+            return min(idle_until_s) - now_s if idle_until_s else None
         while self._recent and not self._recent[0].is_counted(now_s):
             self._recent.popleft()
         episodes = self._recent_episodes()
@@ -166,6 +180,14 @@ class ProviderQueue:
             _free_at_s(self._recent, tokens, requests_max, tokens_max) - now_s,
             _free_at_s(own, tokens, _share(requests_max, episodes), own_tokens_max) - now_s,
         )
+
+    def _idle_until_s(self, now_s: float) -> list[float]:
+        """Return when the episodes that are between two requests lose their share of the places."""
+        until_s = {name: used_s + WINDOW_S for name, used_s in self._used_s.items()}
+        for name in [name for name in until_s if until_s[name] <= now_s]:
+            del self._used_s[name]
+        active = self._running.keys() | self._waiting.keys()
+        return [until_s[name] for name in self._used_s if name not in active]
 
     def _recent_episodes(self) -> int:
         return len({admission.episode for admission in self._recent} | self._waiting.keys())

@@ -15,9 +15,11 @@ import pytest
 from fumehood.core.ledger import Budget
 from fumehood.gateway.broker import OPEN_BODIES_MAX, OPEN_REQUESTS_MAX, REFUSED_MAX, Broker
 from fumehood.gateway.provider_client import ProviderClient
+from fumehood.gateway.provider_queue import ProviderQueue
 from fumehood.gateway.requests import SMALL_BODY_BYTES
 from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply
+from tests.parts.listening import PATIENCE_S
 from tests.parts.models import CHAT, chat, gateway_settings
 
 SEND, CANCEL, BEGAN, ENDED, BROKE, FAILED = 1, 2, 3, 5, 6, 7
@@ -157,6 +159,38 @@ def test_no_episode_has_the_name_of_an_earlier_one() -> None:
         client = ProviderClient(settings)
         names = [Broker(settings, client).episode for _ in range(8)]
         assert len(set(names)) == 8
+
+
+def test_an_episode_that_has_ended_leaves_its_places_to_the_others() -> None:
+    content = message("agent")
+
+    async def run() -> list[bool]:
+        settings = gateway_settings(models)
+        (provider,) = settings.providers
+        places = ProviderQueue(provider, 2)
+        client = ProviderClient(settings, {provider: places})
+        here, there = socket.socketpair()
+        broker = Broker(settings, client)
+        broker.limit({"agent": Budget()})
+        serving = asyncio.create_task(broker.serve(there))
+        reader, writer = await asyncio.open_connection(sock=here)
+        writer.write(struct.pack(">IBI", len(content), SEND, 1) + content)
+        kind = 0
+        while kind != ENDED:
+            size, kind, _ = struct.unpack(">IBI", await reader.readexactly(9))
+            await reader.readexactly(size)
+        others = [asyncio.create_task(places.admit("other", 1, print)) for _ in range(2)]
+        await others[0]
+        is_admitted = [others[1].done()]
+        writer.close()
+        await serving
+        await asyncio.wait_for(others[1], PATIENCE_S)
+        is_admitted.append(others[1].done())
+        await client.close()
+        return is_admitted
+
+    with ScriptedModels(lambda _: ScriptedReply(text="ok")) as models:
+        assert asyncio.run(run()) == [False, True]
 
 
 def test_a_large_request_is_sent() -> None:

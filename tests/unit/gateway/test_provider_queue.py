@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from itertools import pairwise
 
+import pytest
+
 from fumehood.gateway.provider_queue import WINDOW_S, Admission, ProviderQueue
 from fumehood.gateway.settings import Provider
 
@@ -65,6 +67,33 @@ def test_the_limit_of_concurrent_calls_holds() -> None:
         tasks[0].result().release()
         await settle()
         assert admitted(tasks) == [True, True, True]
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("leaves", ["by its end", "after a minute"])
+def test_an_episode_between_two_requests_keeps_its_share_of_the_places(leaves: str) -> None:
+    async def run() -> None:
+        clock = Clock()
+        waiting = queue(clock, concurrent_calls=4)
+        (await admit(waiting, "modest")).release()
+        greedy = [asyncio.ensure_future(admit(waiting, "greedy")) for _ in range(5)]
+        await settle()
+        assert admitted(greedy) == [True, True, False, False, False]
+        (await admit(waiting, "modest")).release()
+        await settle()
+        assert admitted(greedy) == [True, True, False, False, False]
+        if leaves == "by its end":
+            waiting.forget("modest")
+        else:
+            clock.at_s += WINDOW_S
+            waiting.admit_next()
+        await settle()
+        assert admitted(greedy) == [True, True, True, True, False]
+        greedy[0].result().release()
+        await settle()
+        for admission in greedy:
+            admission.result().release()
 
     asyncio.run(run())
 
