@@ -50,8 +50,9 @@ OPEN_BODIES_MAX = 4
 """Open requests of one process of the largest size, or more smaller ones. Others are not read until
 one of these has ended."""
 REFUSED_MAX = 8
-"""Requests of one process that the gateway does not permit, at most: an unchanged one sends none,
-and reading a large one delays other episodes."""
+"""Requests of one seat that the gateway does not permit, at most: an unchanged process sends none,
+and parsing a large one delays other episodes. Later requests of the seat get no response. If this
+holds for all seats, the connection is closed."""
 HEAD_BYTES_MAX = 256 * 1024
 """Size of a message without the body of its request, at most."""
 _episodes = count(1)
@@ -108,7 +109,7 @@ class _Account:
 
     def __init__(self, budget: Budget) -> None:
         self.ledger = Ledger(budget)
-        self.open = 0
+        self.open = self.refused = 0
         has_cost = any(budget[kind] is not None for kind in COST_KINDS)
         self.order = RequestOrder() if has_cost else None
 
@@ -142,7 +143,6 @@ class Broker:
         self._open_bytes = 0
         self._can_read = asyncio.Event()
         self._can_read.set()
-        self._refused = 0
 
     def limit(self, budgets: Mapping[str, Budget]) -> None:
         """Send requests from now on, within the budget of each seat.
@@ -183,9 +183,7 @@ class Broker:
         self.passed_bytes += len(message.content)
         request = _outgoing(message)
         account = self._accounts.get(request.seat)
-        if account is None:
-            await self._refuse(request.number)
-        elif account.open >= OPEN_REQUESTS_MAX:
+        if account is None or account.open >= OPEN_REQUESTS_MAX or account.refused >= REFUSED_MAX:
             await self._reply(_Kind.BROKE, request.number, b"")
         else:
             account.open += 1
@@ -225,18 +223,14 @@ class Broker:
         except OSError:
             return  # The process has ended.
         except (Refused, ValueError):
-            await self._refuse(number)
+            account.refused += 1
+            with suppress(OSError):
+                await self._reply(_Kind.BROKE, number, b"")
+            if all(each.refused >= REFUSED_MAX for each in self._accounts.values()):
+                self._writer.close()
         except Exception:
             # The provider's connection broke.
             await self._reply(_Kind.BROKE, number, b"")
-
-    async def _refuse(self, number: int) -> None:
-        """Answer a request that the gateway does not permit."""
-        self._refused += 1
-        with suppress(OSError):
-            await self._reply(_Kind.BROKE, number, b"")
-        if self._refused >= REFUSED_MAX:
-            self._writer.close()
 
     async def _send(self, outgoing: _Outgoing, account: _Account) -> None:
         if not outgoing.headers.keys() <= PROVIDER_HEADERS:
