@@ -272,7 +272,9 @@ def check_request(
         parsed = parse_object(body)
         written = to_bytes(parsed)
         model = _check_model(settings, {"model": read.model} if read.model else parsed)
-        tokens = most_tokens(parsed, len(body), dialect, settings.output_tokens_max)
+        # A number such as ``1e15`` is longer in the written request.
+        size_bytes = max(len(body), len(written))
+        tokens = most_tokens(parsed, size_bytes, dialect, settings.output_tokens_max)
     except (InvalidJson, InvalidLimit) as error:
         raise Refused(ModelRefusal.MALFORMED, str(error)) from None
     needed = needs_of(read.api, parsed, headers, model=model, named=settings.names(model))

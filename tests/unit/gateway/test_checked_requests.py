@@ -126,3 +126,10 @@ def test_a_body_above_the_limit_is_refused(most: int) -> None:
 def test_a_body_with_too_many_values_is_refused() -> None:
     values = b'{"model": "m1", "messages": [' + b"0," * VALUES_MAX + b"0]}"
     assert read(values) is ModelRefusal.TOO_LARGE
+
+
+def test_a_request_that_is_longer_as_written_reserves_its_written_size() -> None:
+    sent = b'{"model":"m","max_tokens":5,"messages":[],"metadata":[1e15,1e15]}'
+    request = check_request(settings(), CHAT, sent, {})
+    assert len(request.body) > len(sent)
+    assert request.tokens_max == (len(request.body), 5)
