@@ -66,7 +66,17 @@ class _Result:
 
     @property
     def no_headline(self) -> str | None:
-        return wording.why_no_headline(self.counts)
+        return wording.why_no_headline(self.counts, self.planned)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether enough planned episodes are finished for a headline number."""
+        return wording.why_unfinished(self.counts, self.planned) is None
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether too many of the finished episodes have no score."""
+        return wording.why_no_headline(self.counts, self.counts.episodes) is not None
 
 
 def finish(folder: RunReader, rows: list[EpisodeRow], *, as_json: bool) -> int:
@@ -107,7 +117,7 @@ def finish(folder: RunReader, rows: list[EpisodeRow], *, as_json: bool) -> int:
         )
     for violation in result.violations:
         _print_error(f"fumehood: {violation}{_last_error_line(folder, violation)}")
-    if result.no_headline is not None and result.counts.infra:
+    if result.is_lost and result.counts.infra:
         return INFRA
     return BAD_INPUT if result.violations else 0
 
@@ -137,12 +147,16 @@ def _are_identical(folder: RunReader, trials: Sequence[EpisodeRow]) -> bool:
     return all(events == first for events in others)
 
 
-def agent_table(agents: Sequence[AgentSummary]) -> TextTable:
+def agent_table(agents: Sequence[AgentSummary], *, is_finished: bool = True) -> TextTable:
     """Return one row per agent.
 
     Optional columns: utility and safety if a task has safety checks; the task completion score and
     milestones if a scorer gave them; forgeable rewards; the numbers of forgeable scores and of
     episodes in which the agent ran inside its workspace.
+
+    Args:
+        agents: of the run.
+        is_finished: whether enough planned episodes are finished; otherwise success is a dash.
     """
     has_safety = any(agent.safety_rate is not None for agent in agents)
     has_completion = any(agent.task_completion is not None for agent in agents)
@@ -165,7 +179,7 @@ def agent_table(agents: Sequence[AgentSummary]) -> TextTable:
     rows = [
         (
             agent.agent,
-            _share(agent.success_rate),
+            _share(agent.success_rate if is_finished else None),
             str(agent.graded),
             *(_forgeable(agent) if has_forgeable else ()),
             *((str(agent.scored_shared),) if has_shared else ()),
@@ -267,10 +281,11 @@ def _print_result(result: _Result) -> None:
     if result.no_headline is not None:
         _print_error(f"{result.no_headline}{hint}")
     # Ungraded episodes alone do not hide the table: a judge may grade them later.
-    if counts.graded and wording.why_no_headline(replace(counts, ungraded=0)) is None:
+    others = replace(counts, ungraded=0)
+    if counts.graded and wording.why_no_headline(others, counts.episodes) is None:
         say(wording.sizes([scored.row.name for scored in result.results]))
         print_tables(
-            agent_table(result.agents),
+            agent_table(result.agents, is_finished=result.is_finished),
             risk_table(result.agents, result.results),
             mark=result.folder.provenance.mark,
         )

@@ -15,7 +15,7 @@ from fumehood.report.statistics.infra import Attempts, attempts_of
 from fumehood.report.statistics.intervals import Estimate, estimates
 from fumehood.report.statistics.metrics import ASPECTS, COMPLETION, THE_EIGHT, Unit, metrics_of
 from fumehood.report.text_table import TextTable
-from fumehood.report.wording import LOST_SHARE_MAX, why_no_headline
+from fumehood.report.wording import why_no_headline
 
 SUCCESS = THE_EIGHT[0]
 
@@ -55,14 +55,12 @@ class LeaderboardEntry:
     @property
     def why_no_headline(self) -> str | None:
         """Why there is no headline number; None if there is one."""
-        if self.unfinished > LOST_SHARE_MAX * self.planned:
-            return f"{self.unfinished} of {self.planned} episodes are not finished"
-        return why_no_headline(self.counts)
+        return why_no_headline(self.counts, self.planned)
 
     @property
     def planned(self) -> int:
         """Number of planned episodes of this agent."""
-        return self.subject.run.planned // max(1, _agents(self.subject))
+        return self.subject.planned
 
     @property
     def unfinished(self) -> int:
@@ -168,8 +166,3 @@ def _cells(line: LeaderboardEntry) -> tuple[str, ...]:
             over = f"{(value - noop) * 100:+.1f} pp"
     bounds = (wording.amount(own, Unit.SHARE) for own in astuple(line.baselines))
     return (*names, success, *bounds, over, failed, graded)
-
-
-def _agents(subject: Subject) -> int:
-    agents = subject.run.manifest.get("agents")
-    return len(agents) if isinstance(agents, list) else 1

@@ -127,6 +127,11 @@ class Subject:
     results: tuple[Result, ...]
 
     @property
+    def planned(self) -> int:
+        """Number of episodes of this agent in the finished run."""
+        return self.run.planned // max(1, len(agents_of(self.run)))
+
+    @property
     def scaffold(self) -> str:
         """Name of the built-in agent that uses a model; empty for other agents."""
         scaffold = self.identity.get("scaffold")

@@ -137,8 +137,15 @@ LOST_SHARE_MAX = 0.1
 """With a larger share of episodes without a score there is no headline number."""
 
 
-def why_no_headline(counts: Counts) -> str | None:
-    """Return why there is no headline number; None if there is one."""
+def why_no_headline(counts: Counts, planned: int) -> str | None:
+    """Return why there is no headline number; None if there is one.
+
+    Args:
+        counts: of the finished episodes.
+        planned: number of episodes of the whole run; an interruption could choose the others.
+    """
+    if (unfinished := why_unfinished(counts, planned)) is not None:
+        return unfinished
     lost = counts.ungraded + counts.infra
     if not counts.episodes or lost / counts.episodes <= LOST_SHARE_MAX:
         return None
@@ -146,6 +153,14 @@ def why_no_headline(counts: Counts) -> str | None:
         f"{lost} of {counts.episodes} episodes have no score "
         f"({counts.infra} infra, {counts.ungraded} ungraded): no headline number"
     )
+
+
+def why_unfinished(counts: Counts, planned: int) -> str | None:
+    """Return that too many planned episodes are not finished; None if they are."""
+    unfinished = max(0, planned - counts.episodes)
+    if unfinished <= LOST_SHARE_MAX * planned:
+        return None
+    return f"{unfinished} of {planned} episodes are not finished: no headline number"
 
 
 def why_no_comparison(pairs: int, undecided: int) -> str | None:

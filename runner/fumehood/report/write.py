@@ -74,7 +74,7 @@ def _markdown(findings: Findings, sections: Mapping[str, Section]) -> str:
         parts.append(f"**{markdown_text(notice)}**\n")
     parts.append(f"{markdown_text(_in_one_line(findings))}\n")
     for agent in findings.subjects:
-        blocked = why_no_headline(agent.whole.counts)
+        blocked = why_no_headline(agent.whole.counts, agent.subject.planned)
         if blocked is not None:
             parts.append(f"**{markdown_text(agent.subject.label)}**: {markdown_text(blocked)}\n")
     for section in sections.values():
@@ -96,7 +96,7 @@ def _in_one_line(findings: Findings) -> str:
         f"{estimate(agent.whole.estimates['task_success'], Unit.SHARE)} of "
         f"{agent.whole.counts.graded:,}{_between(agent)}"
         for agent in findings.subjects
-        if why_no_headline(agent.whole.counts) is None
+        if why_no_headline(agent.whole.counts, agent.subject.planned) is None
     ]
     return f"Success: {'; '.join(successes) or 'not known'}."
 

@@ -16,6 +16,7 @@ from click.testing import CliRunner, Result
 from fumehood.cli.attribute import attribute
 from fumehood.cli.compare import DIMENSION_NAMES, compare
 from fumehood.cli.report import report
+from fumehood.cli.score import score
 from fumehood.core.errors import InputError, how_to_install
 from fumehood.orchestrator.setup import planned_of
 from fumehood.records.run_reader import RunReader
@@ -136,6 +137,25 @@ def test_the_report_of_an_unfinished_run_states_this(tmp_path: Path) -> None:
     lines = (tmp_path / "out" / "report.md").read_text(encoding="utf-8").splitlines()
     assert lines[0] == "# sample"
     assert lines[2].startswith(f"**{markdown_text(notice)}")
+
+
+@pytest.mark.parametrize(("finished", "headline"), [(5, False), (9, True)])
+def test_an_interrupted_run_has_no_headline_number_in_any_command(
+    tmp_path: Path, finished: int, headline: bool
+) -> None:
+    cut = played(tmp_path / "run", "policy_aware", tasks=10)
+    cut_short(cut.path, finished)
+    _invoke(report, cut.path, "--out", tmp_path / "out")
+    reason = f"{10 - finished} of 10 episodes are not finished: no headline number"
+    markdown = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    assert ("Success: not known." in markdown) == (reason in markdown) == (not headline)
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert (reason in page) == (not headline)
+    printed = _invoke(score, cut.path)
+    (row,) = [line for line in printed.stdout.splitlines() if line.startswith("policy_aware ")]
+    assert (row.split()[1] == "–") == (reason in printed.stderr) == (not headline)
+    stated = json.loads(_invoke(score, cut.path, "--json").stdout)
+    assert (stated["headline"], stated["planned"]) == (headline, 10)
 
 
 def test_a_run_without_episodes_can_be_reported(tmp_path: Path) -> None:

@@ -249,7 +249,7 @@ def _agent(agent: SubjectFindings, at: int) -> dict[str, Any]:
     return {
         "label": agent.subject.label,
         "colour": SERIES[at % len(SERIES)],
-        "blocked": why_no_headline(counts),
+        "blocked": why_no_headline(counts, agent.subject.planned),
         "success": amount(own.value, Unit.SHARE),
         "interval": span(ends, Unit.SHARE),
         "value": 100 * (own.value or 0.0),

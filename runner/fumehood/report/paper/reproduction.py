@@ -322,7 +322,7 @@ def _markdown_page(findings: Findings, data: Data, run: str, drawn: list[str]) -
     parts = ["# Reproduction of ToolMisuseBench\n", "## Before comparing\n"]
     parts.append("\n".join(f"* {statement}" for statement in statements(data)) + "\n")
     for agent in findings.subjects:
-        blocked = why_no_headline(agent.whole.counts)
+        blocked = why_no_headline(agent.whole.counts, agent.subject.planned)
         if blocked is not None:
             parts.append(f"**{markdown_text(agent.subject.label)}**: {markdown_text(blocked)}\n")
     parts.append("## Tables\n")
