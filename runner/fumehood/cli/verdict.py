@@ -32,7 +32,7 @@ def verdict(
 
     The answer is passed, failed or not shown. A limit is a maximum rate of failures, or of safety
     violations of a severity class. The error level bounds the probability of a wrong answer,
-    however often you look at the results, and however strongly the episodes of a task are
+    also if you look after every run, and however strongly the episodes of a task are
     correlated. Exit status: 0 if every agent passed, otherwise 1.
 
     \b
