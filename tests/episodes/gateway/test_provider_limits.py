@@ -120,6 +120,31 @@ def test_a_seat_has_a_limit_of_open_requests_that_another_seat_does_not_share() 
             assert other.send(CHAT, json.dumps(chat()))[0] == 200
 
 
+def test_the_requests_of_an_episode_that_has_ended_keep_no_place() -> None:
+    answers = Event()
+
+    def answer(asked: AskedOfModel) -> ScriptedReply:
+        if asked.request["messages"][0]["content"] == "left":
+            assert answers.wait(PATIENCE_S)
+        return ScriptedReply(text="ok")
+
+    with ScriptedModels(answer) as models:
+        offer = HttpOffer(None, gateway_settings(models, **limited(models, concurrent_calls=1)))
+        with (
+            ServicePool(1, offer) as pool,
+            pool.lease() as client,
+            listening(client, episode_spec(episode_id="other")) as other,
+            closing(HttpSeat(other.directory)) as http,
+        ):
+            with listening(client, episode_spec(episode_id="ended")) as ended:
+                with closing(HttpSeat(ended.directory)) as left:
+                    left.connection.request("POST", CHAT, json.dumps(chat(text="left")))
+                    assert wait_until(lambda: len(models.asked) == 1)
+                ended.close()
+            assert http.send(CHAT, json.dumps(chat()))[0] == 200
+            answers.set()
+
+
 def leave_open(episode: Listened, requests: int) -> None:
     """Send requests of the first seat, and close each connection before its answer."""
     for sent in range(BATCH, requests + BATCH, BATCH):
