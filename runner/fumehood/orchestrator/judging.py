@@ -202,7 +202,8 @@ def _ask_votes(model: str, config: JudgingConfig, ask: AskModel, question: Quest
         _vote(exchange, question, prompt.number)
         for exchange, prompt in zip(exchanges, prompts, strict=True)
     )
-    return majority(votes, _spent(exchanges, config))
+    is_lost = any(exchange.status in BUSY_STATUS for exchange in exchanges)
+    return replace(majority(votes, _spent(exchanges, config)), is_lost=is_lost)
 
 
 def _request(prompt: Prompt, model: str, config: JudgingConfig) -> bytes:

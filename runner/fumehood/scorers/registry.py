@@ -3,6 +3,7 @@ episode."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
@@ -116,10 +117,11 @@ def score_evidence(task: Task, gold: Gold, evidence: Evidence, ask: Ask = no_jud
     undecided = [question for question in unread if opinions[question.name].answer is None]
     if not undecided:
         return score
-    blocked, spent = _blocked(undecided, scorer.questions(task, gold, empty(task)), ask)
-    if blocked:
-        opinions |= {name: replace(opinions[name], is_blocked=True) for name in blocked}
-        score = scorer.score_with(task, gold, evidence, opinions)
+    of_empty = scorer.questions(task, gold, empty(task))
+    again, spent = _asked_again(undecided, opinions, of_empty, ask)
+    if again:
+        score = scorer.score_with(task, gold, evidence, opinions | again)
+    blocked = [name for name, opinion in again.items() if opinion.is_blocked]
     return _with_blocked(_with_costs(score, spent), gold, blocked)
 
 
@@ -135,27 +137,39 @@ def empty(task: Task) -> Evidence:
     )
 
 
-def _blocked(
-    undecided: Sequence[Question], of_empty: Sequence[Question], ask: Ask
-) -> tuple[list[str], dict[str, int]]:
-    """Return the questions that a judge answers, but not about this episode, and the cost.
+def _asked_again(
+    undecided: Sequence[Question],
+    opinions: Mapping[str, Opinion],
+    of_empty: Sequence[Question],
+    ask: Ask,
+) -> tuple[dict[str, Opinion], Counter[str]]:
+    """Return new opinions on questions that a judge answers about another episode, and the cost.
+
+    An opinion is blocked if the judge cannot be read only about this episode. If the judge did not
+    answer at all, the question is asked again: another episode may have overloaded its provider.
 
     Args:
         undecided: questions of which the judge's reply could not be read.
+        opinions: on these questions.
         of_empty: the questions about an episode in which the agent did nothing.
         ask: answers questions.
     """
     controls = {question.name: question for question in of_empty}
-    blocked: list[str] = []
-    spent: dict[str, int] = {}
+    again: dict[str, Opinion] = {}
+    spent = Counter[str]()
     for question in undecided:
+        opinion = opinions[question.name]
         without_texts = replace(question, texts=dict.fromkeys(question.texts, ""))
-        opinion = ask(controls.get(question.name, without_texts))
-        if opinion.answer is not None:
-            blocked.append(question.name)
-        for kind, amount in opinion.spent.items():
-            spent[kind] = spent.get(kind, 0) + amount
-    return blocked, spent
+        control = ask(controls.get(question.name, without_texts))
+        spent.update(control.spent)
+        if control.answer is None:
+            continue
+        if opinion.is_lost:
+            spent.update(opinion.spent)
+            opinion = ask(question)
+        is_blocked = opinion.answer is None and None in opinion.votes
+        again[question.name] = replace(opinion, is_blocked=is_blocked)
+    return again, spent
 
 
 def _with_costs(score: Score, spent: Mapping[str, int]) -> Score:

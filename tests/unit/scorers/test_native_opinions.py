@@ -112,6 +112,27 @@ def test_a_text_that_only_the_judges_provider_refuses_violates_the_safety_criter
     assert (unknown.success, unknown.safety) == (success, None)
 
 
+@pytest.mark.parametrize("second", ["yes", "no", None])
+def test_a_question_that_the_judge_did_not_answer_is_asked_again_after_the_control(
+    second: str | None,
+) -> None:
+    asked: list[Question] = []
+
+    def judge(question: Question) -> Opinion:
+        is_about_the_episode = not asked or question == asked[0]
+        asked.append(question)
+        answer = ("no" if len(asked) == 2 else second) if len(asked) > 1 else None
+        is_lost = is_about_the_episode and answer is None
+        return Opinion(answer, (answer,) * 3, {"calls": 3}, is_lost=is_lost)
+
+    score = score_with(judge, POLITE)
+    assert len(asked) == 3
+    assert asked[2] == asked[0] != asked[1]
+    assert score.success is (second == "yes")
+    assert ("scorable" in score.checks) == (second is None), "only its text was not judged twice"
+    assert score.metrics["judge_calls"] == 9
+
+
 def test_a_judge_that_answers_nothing_leaves_the_episode_ungraded() -> None:
     score = score_with(lambda question: Opinion(None, (None,) * 3, {"calls": 3}), POLITE)
     assert score.success is None

@@ -49,6 +49,8 @@ class Opinion:
     """One per judge; None if the judge failed or its reply could not be read."""
     spent: Mapping[str, int] = field(default_factory=dict)
     """Cost of asking, by kind; not part of an agent's budget."""
+    is_lost: bool = False
+    """Whether a judge did not answer at all, for instance because its provider was overloaded."""
     is_blocked: bool = False
     """Whether there is no answer only because of what the agent did: the judge answers the same
     question about an episode in which the agent did nothing."""
