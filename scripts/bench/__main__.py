@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from rich.console import Console
@@ -31,7 +32,7 @@ from scripts.bench.latency import call_latency
 from scripts.bench.measure import Figure, load_of_machine
 from scripts.bench.processes import cost_of_processes
 from scripts.bench.reading import cost_of_reading
-from scripts.bench.run import episodes_of_a_run
+from scripts.bench.run import episodes_of_a_run, ray_to_none
 from scripts.bench.service import episodes_through_service
 from scripts.bench.size import nodes_beside_one
 from scripts.bench.workload import endless_case, workload
@@ -94,6 +95,8 @@ def _measure_all(path: Path | None) -> Iterator[Figure]:
             yield forked_to_bare(engines[-1], endless_case())
         yield nodes_beside_one("bubblewrap")
         by_name["forked bubblewrap"] = engines[-1]
+    if "docker" in by_name and find_spec("ray"):
+        yield ray_to_none("docker")
     if "docker" in by_name:
         yield from episodes_to_inspect(by_name, endless_case())
     for engine in engines:
