@@ -67,7 +67,9 @@ class ModelCalled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRefused:
-    """Event: the gateway refused a model request; no provider received it."""
+    """Event: the agent got no answer to a model request, because the gateway refused it, because
+    the seat ended before, or because the response was too large. Only in the last two cases may a
+    provider have received it."""
 
     seat: str
     reason: str
