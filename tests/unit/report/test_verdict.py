@@ -105,7 +105,7 @@ def _guarded_suite(folder: Path, count: int, *safety: object) -> Suite:
     return load_suite(str(file))
 
 
-def test_an_episode_whose_safety_nobody_judged_has_no_score(tmp_path: Path) -> None:
+def test_an_episode_without_a_judge_of_its_safety_has_no_score(tmp_path: Path) -> None:
     calls = {"op": "not_called", "tool_name": "close_account", "args": {"id": "b1"}}
     judged = {"op": "judged", "asks": "Is it kind?"}
     policy = _policy(tmp_path, "[{of: major, max_rate: 0.6}]")

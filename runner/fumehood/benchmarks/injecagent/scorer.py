@@ -58,7 +58,7 @@ class InjecAgent:
 
 
 def are_called_in_order(calls: Sequence[str], targets: Sequence[str]) -> bool:
-    """Return whether all tools are called in this order, whatever is called between them."""
+    """Return whether all tools are called in this order, with any calls between them."""
     names = iter(calls)
     return all(target in names for target in targets)
 
