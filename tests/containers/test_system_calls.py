@@ -66,10 +66,15 @@ def test_docker_receives_the_same_list() -> None:
     assert [rule["names"] for rule in rules[3:]] == [[condition.name] for condition in CONDITIONS]
 
 
-def test_programs_of_root_get_no_inotify_instance() -> None:
-    allowed, refused = json.loads(docker_profile(of_root=True))["syscalls"][:2]
-    assert set(ALLOWED) - set(allowed["names"]) == {"inotify_init", "inotify_init1"}
-    assert set(refused["names"]) - set(REFUSED) == {"inotify_init", "inotify_init1"}
+def test_programs_of_root_get_no_inotify_instance_and_take_users_only_on_conditions() -> None:
+    allowed, refused, *conditional = json.loads(docker_profile(of_root=True))["syscalls"]
+    inotify = {"inotify_init", "inotify_init1"}
+    takes_user = {"setuid", "setfsuid", "setreuid", "setresuid"}
+    assert set(ALLOWED) - set(allowed["names"]) == inotify | takes_user
+    assert set(refused["names"]) - set(REFUSED) == inotify
+    limited = [rule for rule in conditional if rule["names"][0] in takes_user]
+    assert {rule["names"][0] for rule in limited} == takes_user
+    assert all(rule["args"] for rule in limited)
 
 
 def test_a_filter_consists_of_whole_instructions() -> None:
