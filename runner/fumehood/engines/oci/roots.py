@@ -146,7 +146,7 @@ class Roots:
         ]
 
     def remove(self, folder: Path) -> bool:
-        """Remove a root; return False if an engine uses it."""
+        """Remove a root; return False if an engine uses it or it cannot be removed."""
         if folder.parent != self._folder or not (folder / MARKER).is_file():
             return True
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -158,7 +158,7 @@ class Roots:
             return False
         finally:
             os.close(handle)
-        return True
+        return not folder.exists()
 
     def close(self) -> None:
         """Let other commands remove the roots."""
