@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from fumehood.gateway.settings import Provider
 
@@ -159,10 +159,8 @@ class ProviderQueue:
         now_s = self.now_s()
         if self._running.total() >= self._calls_at_once:
             return None
-        active, idle_until_s = (
-            self._running.keys() | self._waiting.keys(),
-            self._idle_until_s(now_s),
-        )
+        active = self._running.keys() | self._waiting.keys()
+        idle_until_s = self._idle_until_s(active, now_s)
         episodes = len(active) + len(idle_until_s)
         if self._running[episode] * episodes >= self._calls_at_once:
             return min(idle_until_s) - now_s if idle_until_s else None
@@ -181,13 +179,11 @@ class ProviderQueue:
             _free_at_s(own, tokens, _share(requests_max, episodes), own_tokens_max) - now_s,
         )
 
-    def _idle_until_s(self, now_s: float) -> list[float]:
+    def _idle_until_s(self, active: Collection[str], now_s: float) -> list[float]:
         """Return when the episodes that are between two requests lose their share of the places."""
-        until_s = {name: used_s + WINDOW_S for name, used_s in self._used_s.items()}
-        for name in [name for name in until_s if until_s[name] <= now_s]:
-            del self._used_s[name]
-        active = self._running.keys() | self._waiting.keys()
-        return [until_s[name] for name in self._used_s if name not in active]
+        first_s = now_s - WINDOW_S
+        self._used_s = {name: used_s for name, used_s in self._used_s.items() if used_s > first_s}
+        return [used_s + WINDOW_S for name, used_s in self._used_s.items() if name not in active]
 
     def _recent_episodes(self) -> int:
         return len({admission.episode for admission in self._recent} | self._waiting.keys())
