@@ -219,7 +219,7 @@ def _order_seed(run: Run) -> str:
     """Return a digest of the random ID and of all sealed rows, which state times of the host."""
     rows = {str(name): digest for name, digest in run.folder.row_digests().items()}
     traces = {str(result.row.name): result.row.trace_digest for result in run.results}
-    return digest_json([str(run.manifest.get("run")), dict(rows), dict(traces)])
+    return digest_json([str(run.manifest.get("run")), rows, traces])
 
 
 def _cluster_of(task: Task) -> tuple[str, str]:

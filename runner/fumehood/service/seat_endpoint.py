@@ -46,8 +46,6 @@ from fumehood.wire.ports import MONITORS_FIELD, SpecRejected, TaskView
 _ENDED = Refusal(RefusalKind.ENDED)
 _MALFORMED = Refusal(RefusalKind.MALFORMED)
 
-ENDED_REASON = "ended"
-"""Reason in the event of model requests that are open when a conversation is closed."""
 _TITLE_CHARACTERS_MAX = 500
 """Characters of the title of a recorded permission request."""
 PERMISSIONS_MAX = 1000
@@ -372,7 +370,9 @@ class SeatEndpoint:
             if self._turn_changed is not None:
                 if self._open_model_calls and not was_closed:
                     # An open request may be the reason that another seat failed.
-                    self._recorder.record(ModelRefused(seat=self.name, reason=ENDED_REASON))
+                    self._recorder.record(
+                        ModelRefused(seat=self.name, reason=RefusalKind.ENDED.value)
+                    )
                 self._turn_changed.notify_all()
 
     def update_turn(self) -> None:
