@@ -8,10 +8,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import pytest
 from click.testing import CliRunner
 
 from tests.architecture.project import ROOT
 from tests.unit.report.runs import findings_of, played
+
+pytestmark = pytest.mark.slow
 
 
 def _example(page: str) -> Any:

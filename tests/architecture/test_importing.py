@@ -34,6 +34,7 @@ for thread in threading.enumerate():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", PACKAGES)
 def test_importing_every_module_does_nothing(package: str, tmp_path: Path) -> None:
     watched = subprocess.run(

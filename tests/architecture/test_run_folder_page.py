@@ -73,6 +73,7 @@ def _undescribed(*values: Any) -> list[str]:
     return sorted({name for value in values for name in _fields(value) if f"`{name}`" not in PAGE})
 
 
+@pytest.mark.slow
 def test_every_file_of_a_run_is_described(run_dir: Path) -> None:
     rows = [json.loads(line) for line in (run_dir / "episodes.jsonl").read_text().splitlines()]
     tasks = [json.loads(line) for line in (run_dir / "suite.jsonl").read_text().splitlines()]
@@ -95,6 +96,7 @@ def test_the_json_of_a_command_about_a_run_is_described(
     assert _undescribed(json.loads(_fumehood(command, str(run_dir), *rest, "--json"))) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["list", "doctor"])
 def test_the_json_of_a_command_about_this_machine_is_described(command: str) -> None:
     assert _undescribed(json.loads(_fumehood(command, "--json"))) == []

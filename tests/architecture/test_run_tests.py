@@ -10,6 +10,8 @@ import pytest
 
 from tests.architecture.project import ROOT
 
+pytestmark = pytest.mark.slow
+
 FAILS_ONCE = """
 from pathlib import Path
 

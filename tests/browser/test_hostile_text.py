@@ -57,6 +57,7 @@ def page_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return report_of(run, out=folder / "report")
 
 
+@pytest.mark.slow
 def test_untrusted_text_is_shown_and_never_executed(watched: Watched, page_path: Path) -> None:
     watched.open(page_path)
     page = watched.page
@@ -73,6 +74,7 @@ def test_untrusted_text_is_shown_and_never_executed(watched: Watched, page_path:
     assert watched.complaints == []
 
 
+@pytest.mark.slow
 def test_control_characters_are_escaped(watched: Watched, page_path: Path) -> None:
     watched.open(page_path)
     page = watched.page
@@ -87,6 +89,7 @@ def test_control_characters_are_escaped(watched: Watched, page_path: Path) -> No
     ] == []
 
 
+@pytest.mark.slow
 def test_an_address_with_special_characters_opens_its_episode(
     watched: Watched, page_path: Path
 ) -> None:
@@ -97,6 +100,7 @@ def test_an_address_with_special_characters_opens_its_episode(
     expect(page.locator("#episode")).to_contain_text(AGENT)
 
 
+@pytest.mark.slow
 def test_unknown_addresses_show_the_overview(watched: Watched, page_path: Path) -> None:
     for address in (
         "#/no/such/0",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 from playwright.sync_api import expect
 
@@ -12,6 +13,7 @@ from tests.browser.conftest import Watched
 from tests.unit.report.test_monitor import RULES, night
 
 
+@pytest.mark.slow
 def test_the_page_shows_curve_and_tables_without_requests(watched: Watched, tmp_path: Path) -> None:
     run = night(tmp_path / "night").path
     page = tmp_path / "monitor.html"

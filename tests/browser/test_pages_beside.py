@@ -13,6 +13,8 @@ from tests.browser.conftest import Watched
 from tests.browser.reports import report_of
 from tests.parts.memory_runs import builtin, play_run
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def page_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -19,6 +19,8 @@ from tests.browser.reports import report_of
 from tests.parts.memory_runs import builtin, play_run
 from tests.unit.report.runs import part_of_sample
 
+pytestmark = pytest.mark.slow
+
 AGENTS = ("policy_aware", "instruction_parser", "schema_repair")
 TASK = "crud_gold_after_silence"
 EPISODES = 40 * 2 * len(AGENTS)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Watched
 from tests.browser.reports import report_of
 from tests.parts.reading import unverified
 from tests.unit.report.runs import played
+
+pytestmark = pytest.mark.slow
 
 
 def test_the_mark_stays_visible_on_every_view(watched: Watched, tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ from tests.browser.conftest import Watched
 from tests.parts.cut_short import append_rows, cut_short, seal
 from tests.unit.report.runs import played
 
+pytestmark = pytest.mark.slow
+
 AGENTS = ("policy_aware", "schema_repair")
 UPDATE_MS = 60_000
 

@@ -51,11 +51,13 @@ def clean(*words: str) -> list[dict[str, object]]:
     return [orphan for orphan in orphans if orphan["kind"] != "container"]
 
 
+@pytest.mark.slow
 def test_resources_of_a_running_command_stay(command: RunningCommand) -> None:
     assert clean() == []
     assert command.is_running
 
 
+@pytest.mark.slow
 def test_a_killed_run_whose_service_hangs_is_cleaned_up(command: RunningCommand) -> None:
     state = Path(os.environ["XDG_RUNTIME_DIR"], "fumehood")
     # The service starts before the folder of the calls is made.
@@ -80,6 +82,7 @@ def test_a_killed_run_whose_service_hangs_is_cleaned_up(command: RunningCommand)
         service.kill()
 
 
+@pytest.mark.slow
 def test_doctor_lists_orphans_and_fails(command: RunningCommand) -> None:
     words = [sys.executable, "-m", "fumehood", "doctor", "--orphans"]
     # Other users of this machine may leave containers at any time.
@@ -100,6 +103,7 @@ def test_doctor_lists_orphans_and_fails(command: RunningCommand) -> None:
     assert doctor().returncode == 0
 
 
+@pytest.mark.slow
 def test_the_next_run_removes_orphans(command: RunningCommand, tmp_path: Path) -> None:
     command.kill()
     words = (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fumehood.orchestrator.service_pool import ServicePool
 from fumehood.service.forked_episode import SPARES
 from scripts.bench.flatness import AT_ONCE, SAMPLES, watch
@@ -11,6 +13,7 @@ EPISODES = 100
 """``make flatness`` plays ten thousand."""
 
 
+@pytest.mark.slow
 def test_nothing_of_closed_episodes_is_kept() -> None:
     with ServicePool(1) as pool:
         samples = list(watch(pool, workload(None), EPISODES))

@@ -36,6 +36,7 @@ KERNEL_ENDS_BOXES = ("bubblewrap", "oci")
 """Engines whose boxes end with the process that started them."""
 
 
+@pytest.mark.slow
 def test_the_facts_of_an_engine_match_its_boxes(boxes: Boxes) -> None:
     facts = boxes.engine.isolation_facts()
     isolated = boxes.engine.isolation is not Isolation.NONE
@@ -90,6 +91,7 @@ def test_standard_output_and_standard_error_are_separate(boxes: Boxes) -> None:
     assert (output.stdout_bytes, output.stderr_bytes) == (7, 12)
 
 
+@pytest.mark.slow
 def test_output_above_the_limit_is_counted_but_not_kept(boxes: Boxes) -> None:
     printing = (
         "import sys\nsys.stdout.write('first'); chunk = 'x' * 1_000_000\n"
@@ -105,6 +107,7 @@ def test_output_above_the_limit_is_counted_but_not_kept(boxes: Boxes) -> None:
     assert time.monotonic() - started < 40
 
 
+@pytest.mark.slow
 def test_a_running_box_has_no_exit_yet(boxes: Boxes) -> None:
     box = boxes.start("input_ = __import__('time').sleep(1.5)")
     assert box.wait(0) is None
@@ -177,6 +180,7 @@ def test_arguments_follow_the_command(boxes: Boxes) -> None:
     assert boxes.says("import sys; print(sys.argv[1:])", "a b", "--c") == "['a b', '--c']"
 
 
+@pytest.mark.slow
 def test_a_box_can_import_the_sdk(boxes: Boxes) -> None:
     imports = "import fumehood_agent, grpc; from fumehood_agent._proto.v1 import tool_pb2_grpc"
     assert boxes.says(f"{imports}; print('ready')") == "ready"
@@ -189,6 +193,7 @@ def test_a_missing_command_is_an_input_error(boxes: Boxes) -> None:
         boxes.engine.start(replace(spec, image=missing))
 
 
+@pytest.mark.slow
 def test_eight_boxes_can_start_concurrently(boxes: Boxes) -> None:
     with ThreadPoolExecutor(8) as threads:
         outputs = list(
@@ -197,6 +202,7 @@ def test_eight_boxes_can_start_concurrently(boxes: Boxes) -> None:
     assert outputs == [str(n) for n in range(8)]
 
 
+@pytest.mark.slow
 def test_a_box_outlives_the_thread_that_started_it(boxes: Boxes) -> None:
     with ThreadPoolExecutor(1) as threads:
         box = threads.submit(
@@ -206,6 +212,7 @@ def test_a_box_outlives_the_thread_that_started_it(boxes: Boxes) -> None:
     assert box.close().stdout == b"still here\n"
 
 
+@pytest.mark.slow
 def test_only_boxes_without_an_owner_are_removed(boxes: Boxes, listener: Listener) -> None:
     owned = boxes.start(f"{CONNECT} {SLEEP}", SOCKET)
     with listener.accept():

@@ -23,6 +23,8 @@ from tests.conformance.boxes import PATIENCE_MS
 from tests.parts.listening import Listened, listening
 from tests.parts.specs import episode_spec
 
+pytestmark = pytest.mark.slow
+
 HELPER = "/fumehood/bin/fumehood"
 EMPTY_IMAGE = "fumehood/test-empty:latest"
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from fumehood.core.user_ids import BOX_UIDS
 from fumehood.engines.engine import BOX_UID, ENVIRONMENT_NAMES, ExitReason, Isolation, Limits
 from tests.conformance.boxes import Boxes
@@ -41,6 +43,7 @@ def test_a_box_has_no_capabilities_and_cannot_gain_any(isolated: Boxes) -> None:
         assert status["NoNewPrivs"].strip() == "1"
 
 
+@pytest.mark.slow
 def test_only_tmp_is_writable(isolated: Boxes) -> None:
     try_all = """
 import json, os
@@ -150,6 +153,7 @@ def test_other_processes_of_the_host_cannot_be_seen(isolated: Boxes) -> None:
     assert len(evaluate(isolated, "[n for n in os.listdir('/proc') if n.isdecimal()]")) < 8
 
 
+@pytest.mark.slow
 def test_a_fork_bomb_stops_at_its_limit(isolated: Boxes) -> None:
     code = """
 import os, time

@@ -306,6 +306,7 @@ def test_files_are_unpacked_before_the_start_and_links_of_the_image_stay_inside(
     assert said == "linkedmadereplaced"
 
 
+@pytest.mark.slow
 def test_a_deep_folder_is_replaced_by_a_file_and_can_be_listed(workspaces: Workspaces) -> None:
     box = workspaces.live(
         "mkdir deep; cd deep; i=0; while [ $i -lt 1500 ]; do mkdir d; cd d; i=$((i+1)); done; "
@@ -318,6 +319,7 @@ def test_a_deep_folder_is_replaced_by_a_file_and_can_be_listed(workspaces: Works
     assert content(box.copy_out("/app/deep", BYTES_MAX)) == b"new"
 
 
+@pytest.mark.slow
 def test_written_bytes_count_files_also_deleted_ones_that_are_open(workspaces: Workspaces) -> None:
     size = 8 << 20
     box = workspaces.start(f"head -c {size} /dev/zero > kept/big; sync kept/big; exec sleep 600")
@@ -330,6 +332,7 @@ def test_written_bytes_count_files_also_deleted_ones_that_are_open(workspaces: W
         eventually(lambda: other.written_bytes() >= size)
 
 
+@pytest.mark.slow
 def test_the_limits_of_memory_and_processes_hold(workspaces: Workspaces) -> None:
     box = workspaces.start("exec tail /dev/zero", limits=replace(LIMITS, memory_bytes=64 << 20))
     ended = box.wait(PATIENCE_MS)
@@ -339,6 +342,7 @@ def test_the_limits_of_memory_and_processes_hold(workspaces: Workspaces) -> None
     assert b"all" not in many.close().stdout
 
 
+@pytest.mark.slow
 def test_nothing_runs_in_a_killed_workspace_while_it_is_read(workspaces: Workspaces) -> None:
     writing = "(while :; do echo x >> kept/grows; done) & (while :; do echo y >> kept/grows; done)"
     box = workspaces.start(writing)
@@ -357,6 +361,7 @@ def test_a_killed_workspace_has_been_killed(workspaces: Workspaces) -> None:
     assert ended.reason is ExitReason.KILLED
 
 
+@pytest.mark.slow
 def test_a_paused_workspace_is_read_and_continues(workspaces: Workspaces) -> None:
     box = workspaces.live("i=0; while :; do i=$((i+1)); echo $i > kept/grows; done")
 
@@ -379,6 +384,7 @@ def test_a_paused_workspace_is_read_and_continues(workspaces: Workspaces) -> Non
     assert ended.reason is ExitReason.KILLED
 
 
+@pytest.mark.slow
 def test_a_paused_workspace_can_be_closed(workspaces: Workspaces) -> None:
     box = workspaces.live("exec sleep 600")
     box.pause()
@@ -410,6 +416,7 @@ def test_a_command_that_still_runs_ends_with_its_workspace(workspaces: Workspace
     box.close()
 
 
+@pytest.mark.slow
 def test_nothing_of_a_closed_workspace_is_left(workspaces: Workspaces) -> None:
     deep = "i=0; while [ $i -lt 40 ]; do mkdir d && cd d; i=$((i+1)); done; echo > file"
     box = workspaces.ended(deep)

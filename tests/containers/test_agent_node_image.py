@@ -65,6 +65,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     remove_images_from(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_folder_compiles_and_runs_without_a_network(
     reference: str, docker_engine: DockerEngine, folder: Path, socket_dir: Path
 ) -> None:
@@ -79,6 +80,7 @@ def test_a_folder_compiles_and_runs_without_a_network(
         box.close()
 
 
+@pytest.mark.slow
 def test_a_type_error_is_reported_with_its_line(
     reference: str, docker_engine: DockerEngine, folder: Path
 ) -> None:

@@ -49,6 +49,7 @@ def test_an_unchanged_image_is_not_built_again(image: Image) -> None:
     assert said == []
 
 
+@pytest.mark.slow
 def test_the_current_image_is_tagged_latest(
     docker_engine: DockerEngine, daemon: APIClient, image: Image
 ) -> None:
@@ -66,10 +67,12 @@ def test_the_image_is_small(daemon: APIClient, image: Image) -> None:
     assert size < 200 * MIB
 
 
+@pytest.mark.slow
 def test_no_path_reveals_the_harness(names: list[str]) -> None:
     assert [name for name in names for word in WORDS if word in name.lower()] == []
 
 
+@pytest.mark.slow
 def test_all_modules_are_compiled(names: list[str]) -> None:
     sources = [
         Path(name) for name in names if name.endswith(".py") and "/python3.11/" in f"/{name}"
@@ -87,6 +90,7 @@ def test_all_modules_are_compiled(names: list[str]) -> None:
     assert missing == []
 
 
+@pytest.mark.slow
 def test_importing_compiles_nothing(
     docker_engine: DockerEngine, image: Image, socket_dir: Path
 ) -> None:

@@ -73,6 +73,7 @@ def python(engine: BubblewrapEngine) -> Image:
     return engine.prepare(AgentSource(AgentKind.BUILTIN, "noop"))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_an_ordinary_user_gets_the_same_box(socket_dir: Path) -> None:
     (socket_dir / "there").write_text("")
@@ -106,6 +107,7 @@ def test_an_ordinary_user_gets_the_same_box(socket_dir: Path) -> None:
     assert (seen["socket_dir"], seen["writable"]) == (["there"], ["/tmp"])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="about root")
 def test_a_box_started_by_root_is_unprivileged_on_the_host(
     engine: BubblewrapEngine, python: Image, socket_dir: Path
@@ -125,6 +127,7 @@ def test_a_box_started_by_root_is_unprivileged_on_the_host(
     assert int.from_bytes(peer[4:8], sys.byteorder) in BOX_UIDS
 
 
+@pytest.mark.slow
 def test_user_namespaces_cannot_be_created_inside(
     engine: BubblewrapEngine, python: Image, socket_dir: Path
 ) -> None:
@@ -136,6 +139,7 @@ def test_user_namespaces_cannot_be_created_inside(
     assert box.close().stdout == b"-1\n"
 
 
+@pytest.mark.slow
 def test_other_packages_of_the_host_are_hidden(
     engine: BubblewrapEngine, python: Image, socket_dir: Path
 ) -> None:
@@ -153,6 +157,7 @@ def test_other_packages_of_the_host_are_hidden(
     assert box.close().stdout == b"['fumehood_agent']\n"
 
 
+@pytest.mark.slow
 def test_command_lines_name_no_folder_of_the_host(
     engine: BubblewrapEngine, python: Image, socket_dir: Path
 ) -> None:

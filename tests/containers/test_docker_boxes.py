@@ -74,6 +74,7 @@ def write_agent(folder: Path, *lines: str) -> AgentSource:
     return AgentSource(AgentKind.FOLDER, str(folder))
 
 
+@pytest.mark.slow
 def test_a_box_is_hardened_in_every_setting(
     docker_engine: DockerEngine,
     daemon: APIClient,
@@ -136,6 +137,7 @@ def test_an_image_without_cmd_and_entrypoint_is_rejected(
         docker_engine.prepare(AgentSource(AgentKind.FOLDER, str(tmp_path)))
 
 
+@pytest.mark.slow
 def test_closing_leaves_no_container(
     docker_engine: DockerEngine,
     daemon: APIClient,
@@ -175,6 +177,7 @@ def test_a_missing_image_is_an_input_error(docker_engine: DockerEngine) -> None:
         docker_engine.prepare(AgentSource(AgentKind.IMAGE, "no-such-image:at-all"))
 
 
+@pytest.mark.slow
 def test_a_folder_becomes_an_image_that_runs_the_command_of_its_dockerfile(
     docker_engine: DockerEngine, socket_dir: Path, tmp_path: Path, remove_images: list[str]
 ) -> None:
@@ -184,6 +187,7 @@ def test_a_folder_becomes_an_image_that_runs_the_command_of_its_dockerfile(
     assert run(docker_engine, image, socket_dir) == (0, b"its own\n")
 
 
+@pytest.mark.slow
 def test_a_folder_is_built_again_only_when_it_changed(
     docker_engine: DockerEngine, tmp_path: Path, remove_images: list[str]
 ) -> None:
@@ -225,6 +229,7 @@ def test_a_folder_without_a_dockerfile_is_an_input_error(
         docker_engine.prepare(AgentSource(AgentKind.FOLDER, str(tmp_path)))
 
 
+@pytest.mark.slow
 def test_an_image_without_a_command_is_an_input_error(
     docker_engine: DockerEngine, tmp_path: Path, remove_images: list[str]
 ) -> None:
@@ -235,6 +240,7 @@ def test_an_image_without_a_command_is_an_input_error(
     remove_images.append(str(raised.value).split("'")[1])
 
 
+@pytest.mark.slow
 def test_settings_of_an_image_are_overridden(
     docker_engine: DockerEngine,
     daemon: APIClient,
@@ -268,6 +274,7 @@ def test_settings_of_an_image_are_overridden(
     assert during <= before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("setting", "name"),
     [
@@ -297,6 +304,7 @@ def test_an_image_that_cannot_start_is_an_input_error_that_names_the_setting(
     assert len(str(raised.value).splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_an_image_with_a_usual_working_folder_starts_in_it(
     docker_engine: DockerEngine, socket_dir: Path, tmp_path: Path, remove_images: list[str]
 ) -> None:
@@ -319,6 +327,7 @@ def test_an_image_with_a_usual_working_folder_starts_in_it(
     assert box.close().stdout == b"/srv/app\n"
 
 
+@pytest.mark.slow
 def test_a_folder_in_place_of_the_list_of_users_is_not_read_into_memory(
     docker_engine: DockerEngine, daemon: APIClient, tmp_path: Path, remove_images: list[str]
 ) -> None:

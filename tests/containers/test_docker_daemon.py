@@ -40,6 +40,7 @@ def spec_of(engine: DockerEngine, socket_dir: Path, labels: dict[str, str], code
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "question",
     [b"/containers/create?", b"/start HTTP", b"/wait HTTP", b"DELETE ", b"/images/"],
@@ -60,6 +61,7 @@ def test_a_lost_response_of_the_daemon_changes_nothing(
     assert daemon.containers(all=True, filters={"label": f"{RUN}={labels[RUN]}"}) == []
 
 
+@pytest.mark.slow
 def test_boxes_share_connections(
     proxy: DockerProxy, socket_dir: Path, labels: dict[str, str]
 ) -> None:
@@ -88,6 +90,7 @@ def test_a_missing_daemon_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path:
         engine.prepare(AgentSource(AgentKind.IMAGE, "any"))
 
 
+@pytest.mark.slow
 def test_a_stuck_daemon_is_an_error_after_its_deadline(
     monkeypatch: pytest.MonkeyPatch, socket_dir: Path
 ) -> None:

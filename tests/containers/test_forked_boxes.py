@@ -144,6 +144,7 @@ def _says(engine: BubblewrapEngine, folder: Path, code: str, *arguments: str) ->
     return output.stdout.decode()
 
 
+@pytest.mark.slow
 def test_an_agent_finds_the_same_surroundings_both_ways(
     forking: BubblewrapEngine, starting: BubblewrapEngine, socket_dir: Path
 ) -> None:
@@ -197,6 +198,7 @@ def test_an_agent_cannot_open_the_program_that_boxes_share(
     assert b"PermissionError" in output.stderr
 
 
+@pytest.mark.slow
 def test_the_memory_of_a_box_holds_nothing_of_another_one(
     forking: BubblewrapEngine, socket_dir: Path
 ) -> None:
@@ -211,6 +213,7 @@ def test_random_numbers_of_boxes_differ(forking: BubblewrapEngine, socket_dir: P
     assert not set(numbers[0]) & set(numbers[1])
 
 
+@pytest.mark.slow
 def test_a_box_leaves_no_open_file(forking: BubblewrapEngine, socket_dir: Path) -> None:
     assert _says(forking, socket_dir, "print(1)") == "1\n"
     files = len(os.listdir("/proc/self/fd"))

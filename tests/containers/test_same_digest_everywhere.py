@@ -14,6 +14,8 @@ from fumehood.layers.faults.registry import FAMILIES
 from tests.parts.commands import fumehood_json
 from tests.parts.shared_folders import made_once
 
+pytestmark = pytest.mark.slow
+
 SAMPLE = Path(__file__).parents[2] / "runner" / "fumehood" / "benchmarks" / "sample" / "tasks.jsonl"
 EXAMPLES = Path(__file__).parents[2] / "examples"
 EVERY = 5

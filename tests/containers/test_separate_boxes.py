@@ -22,6 +22,8 @@ from fumehood.engines.images.debian_packages import PackageImage, build_of_packa
 from fumehood.engines.ownership import owner_labels
 from fumehood.engines.registry import choose_engine
 
+pytestmark = pytest.mark.slow
+
 PATIENCE_MS = 120_000
 ENGINES = [
     pytest.param("docker", marks=[pytest.mark.docker, pytest.mark.image]),

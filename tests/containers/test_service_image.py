@@ -70,6 +70,7 @@ def client(container: DockerContainer, sockets: Path) -> Iterator[ControlClient]
         connected.close()
 
 
+@pytest.mark.slow
 def test_an_episode_runs_against_a_service_in_the_image(client: ControlClient) -> None:
     spec = episode_spec(
         {"family": "timeout", "trigger": {"on_nth_call": 1}}, episode_id="in-a-container"

@@ -109,6 +109,7 @@ def _run(
     return ended.code, (output.stdout + output.stderr).decode()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="numbers of calls are those of x86-64")
 def test_a_rejected_call_fails_with_enosys(engine: Engine, socket_dir: Path) -> None:
     code = (
@@ -120,6 +121,7 @@ def test_a_rejected_call_fails_with_enosys(engine: Engine, socket_dir: Path) -> 
     assert said.split("\n")[:-1] == [f"-1 {errno.ENOSYS}"] * len(NUMBERS)
 
 
+@pytest.mark.slow
 def test_only_common_socket_families_are_allowed(engine: Engine, socket_dir: Path) -> None:
     code = """
 import errno, socket
@@ -141,6 +143,7 @@ print(usual, rare)
     assert audit in {"'ENOSYS'", "'EPERM'", "'EPROTONOSUPPORT'"}
 
 
+@pytest.mark.slow
 def test_python_works_under_the_filter(engine: Engine, socket_dir: Path) -> None:
     code = """
 import asyncio, concurrent.futures, os, select, signal, subprocess, sys, tempfile, threading, time
@@ -160,6 +163,7 @@ threading.Thread(target=signal.pthread_kill, args=(threading.main_thread().ident
     assert _run(engine, socket_dir, "python3", "-c", code) == (0, "x")
 
 
+@pytest.mark.slow
 @pytest.mark.bubblewrap
 @pytest.mark.parametrize(
     ("language", "arguments"),

@@ -96,6 +96,7 @@ def player(helper: Path, client: ControlClient, tmp_path: Path) -> Player:
     return Player(helper, client, tmp_path)
 
 
+@pytest.mark.slow
 def test_an_agent_gets_the_task_and_the_tools_and_its_last_message_is_the_answer(
     player: Player,
 ) -> None:

@@ -46,6 +46,7 @@ def look(pool: ServicePool, monkeypatch: pytest.MonkeyPatch) -> Iterator[Look]:
     engine.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("agent", "condition", "detail"),
     [
@@ -78,6 +79,7 @@ def test_problems_of_an_agent_are_reported(
     assert detail in finding.detail
 
 
+@pytest.mark.slow
 def test_an_agent_that_does_not_end_is_reported(look: Look) -> None:
     (finding,) = look("bad_agents:Hangs", "plain", wall_ms=1_500)
     assert (finding.verdict, finding.detail) == (
@@ -86,6 +88,7 @@ def test_an_agent_that_does_not_end_is_reported(look: Look) -> None:
     )
 
 
+@pytest.mark.slow
 def test_an_agent_that_keeps_running_is_stopped_and_reported(look: Look) -> None:
     (finding,) = look("clumsy_agents:Lingers", "plain")
     assert finding.verdict is Verdict.HOLDS
@@ -114,6 +117,7 @@ def test_an_invalid_wall_time_is_rejected(wall_time_s: str) -> None:
     assert fumehood("agent", "check", "noop", f"--wall-time-s={wall_time_s}", status=2) == ""
 
 
+@pytest.mark.slow
 def test_an_agent_with_a_model_gets_the_stub_model() -> None:
     words = ("--engine", "process", "--only", "turns", "--only", "budget_end", "--json")
     report = fumehood_json("agent", "check", "react", *words)
@@ -143,6 +147,7 @@ def test_the_python_template_passes_all_robustness_cases(
     )
 
 
+@pytest.mark.slow
 def test_a_failure_appears_in_json_and_in_the_exit_status(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(AGENTS)
     words = ("--engine", "process", "--i-trust-this-agent", "--only", "denied", "--json")

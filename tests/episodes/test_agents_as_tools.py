@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
@@ -34,6 +35,7 @@ def model(asked: AskedOfModel) -> ScriptedReply:
     return ScriptedReply(text="All is done.", usage=(10, 5))
 
 
+@pytest.mark.slow
 def test_a_leader_calls_members_as_tools_that_keep_their_memory(tmp_path: Path) -> None:
     tasks = tmp_path / "tasks.jsonl"
     tasks.write_text(TASKS.read_text().splitlines(keepends=True)[0])

@@ -94,6 +94,7 @@ def is_gone(attempt: Attempt) -> bool:
     return not attempt.output.stdout or not Path(f"/proc/{int(attempt.output.stdout)}").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "outcome"),
     [
@@ -113,6 +114,7 @@ def test_the_outcome_of_an_agent_that_ends_by_itself(
     assert no_episode_is_open(pool)
 
 
+@pytest.mark.slow
 def test_an_agent_that_hangs_is_stopped_when_its_time_is_over(
     engine: ProcessEngine, pool: ServicePool
 ) -> None:
@@ -125,6 +127,7 @@ def test_an_agent_that_hangs_is_stopped_when_its_time_is_over(
     assert no_episode_is_open(pool)
 
 
+@pytest.mark.slow
 def test_an_agent_that_never_stops_calling_is_stopped(
     engine: ProcessEngine, pool: ServicePool
 ) -> None:
@@ -134,6 +137,7 @@ def test_an_agent_that_never_stops_calling_is_stopped(
     assert no_episode_is_open(pool)
 
 
+@pytest.mark.slow
 def test_an_agent_that_stays_after_its_work_is_stopped(
     engine: ProcessEngine, pool: ServicePool
 ) -> None:
@@ -146,6 +150,7 @@ def test_an_agent_that_stays_after_its_work_is_stopped(
     assert is_gone(attempt)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 @pytest.mark.parametrize("code", [HANGS, NEVER_STOPS])
 def test_a_service_that_ends_is_an_infrastructure_failure_and_stops_the_box(

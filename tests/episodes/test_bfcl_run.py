@@ -54,6 +54,7 @@ def test_a_single_turn_category_ends_after_the_first_model_message(tmp_path: Pat
     assert agent["successes"] == 16
 
 
+@pytest.mark.slow
 def test_a_recorded_web_search_is_replayed_and_sealed() -> None:
     with serving() as site, short_folder() as folder:
         publish(site)

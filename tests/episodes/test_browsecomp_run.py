@@ -47,6 +47,7 @@ def folder(monkeypatch: pytest.MonkeyPatch) -> RunReader:  # type: ignore[misc]
         yield play(config, Path(place) / "run")
 
 
+@pytest.mark.slow
 def test_no_file_of_a_run_contains_a_question(folder: RunReader) -> None:
     pytest.importorskip("vl_convert")
     ends = [row.outcome for row in folder.rows()]
@@ -62,6 +63,7 @@ def test_no_file_of_a_run_contains_a_question(folder: RunReader) -> None:
                 assert piece.encode() not in content, path
 
 
+@pytest.mark.slow
 def test_a_run_is_rescored_from_its_files(folder: RunReader) -> None:
     again = rescore(folder)
     assert [row.score for row in again] == [row.score for row in folder.rows()]

@@ -56,6 +56,7 @@ def client() -> Iterator[ControlClient]:
         yield lent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", [by_grpc, by_http, by_mcp])
 @pytest.mark.parametrize("touch", [READ, USE, CHANGE], ids=["read", "use", "change"])
 def test_a_touched_canary_is_seen(

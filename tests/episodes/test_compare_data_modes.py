@@ -135,6 +135,7 @@ def test_an_interrupted_side_is_finished(compared: tuple[Path, Site, Result]) ->
     assert again["runs"] == printed(first)["runs"]
 
 
+@pytest.mark.slow
 def test_finished_runs_of_two_data_modes_are_compared(
     compared: tuple[Path, Site, Result],
 ) -> None:

@@ -96,6 +96,7 @@ def test_a_comparison_without_a_second_level_is_rejected(
         compared(folder, *words)
 
 
+@pytest.mark.slow
 def test_the_engine_of_the_environment_is_used(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

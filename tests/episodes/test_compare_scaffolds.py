@@ -112,6 +112,7 @@ def by_name(result: Any) -> dict[str, Any]:
     return {scaffold["scaffold"]: scaffold for scaffold in result["scaffolds"]}
 
 
+@pytest.mark.slow
 def test_every_scaffold_is_compared_with_react_on_the_same_tasks(result: Any) -> None:
     scaffolds = by_name(result)
     assert (result["model"], result["against"]) == ("m1", "react")

@@ -94,6 +94,7 @@ def test_the_oracle_is_proven(suite: Path) -> None:
     assert (summary["tasks"], summary["oracles_proven"]) == (1, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "engine", ["process", pytest.param("bubblewrap", marks=pytest.mark.bubblewrap)]
 )
@@ -122,6 +123,7 @@ def test_the_oracle_plays_all_seats_and_a_replay_is_identical(
     assert fumehood_json("replay", out, "--json")["identical"] == 2
 
 
+@pytest.mark.slow
 def test_an_agent_and_a_scripted_user_answer_each_other(suite: Path, agents: Path) -> None:
     (agents / "writer.py").write_text(LISTENER, encoding="utf-8")
     words = (
@@ -137,6 +139,7 @@ def test_an_agent_and_a_scripted_user_answer_each_other(suite: Path, agents: Pat
     assert [agent["successes"] for agent in summary["agents"]] == [1]
 
 
+@pytest.mark.slow
 def test_another_agent_can_be_the_user(suite: Path, agents: Path) -> None:
     (agents / "writer.py").write_text(LISTENER, encoding="utf-8")
     (agents / "rude.py").write_text(
@@ -157,6 +160,7 @@ def test_another_agent_can_be_the_user(suite: Path, agents: Path) -> None:
     assert [agent["successes"] for agent in summary["agents"]] == [0]
 
 
+@pytest.mark.slow
 def test_a_user_that_crashes_is_an_infrastructure_failure(suite: Path, agents: Path) -> None:
     (agents / "gone.py").write_text(
         "class User:\n    def run(self, session):\n        raise SystemExit(7)\n", encoding="utf-8"
@@ -169,6 +173,7 @@ def test_a_user_that_crashes_is_an_infrastructure_failure(suite: Path, agents: P
     assert "seat user" in row["end"]["detail"]
 
 
+@pytest.mark.slow
 def test_an_agent_that_crashes_is_reported_although_other_seats_wait(
     suite: Path, agents: Path
 ) -> None:
@@ -190,6 +195,7 @@ class Peer:
 """
 
 
+@pytest.mark.slow
 def test_one_agent_plays_all_peers_in_turn(agents: Path) -> None:
     (agents / "peer.py").write_text(PEER, encoding="utf-8")
     record = {

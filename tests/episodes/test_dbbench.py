@@ -11,6 +11,8 @@ import pytest
 from tests.parts.benchmark_data import SAMPLES
 from tests.parts.commands import fumehood_json
 
+pytestmark = pytest.mark.slow
+
 SUITE = f"dbbench:sqlite:{SAMPLES / 'dbbench.jsonl'}"
 TIMEOUT = (
     "format: fumehood.faults/1\nfaults: [{family: timeout, trigger: {on_tool: execute_sql}}]\n"

@@ -77,6 +77,7 @@ def played() -> Iterator[Played]:
         yield Played(place, site, runs, requests)
 
 
+@pytest.mark.slow
 def test_a_recording_is_replayed_and_sealed_without_requests(played: Played) -> None:
     for mode in ("record", "offline"):
         assert set(successes(played.runs[mode]).values()) == {True}
@@ -85,6 +86,7 @@ def test_a_recording_is_replayed_and_sealed_without_requests(played: Played) -> 
     assert played.requests["replay"] == played.requests["offline"] == 0
 
 
+@pytest.mark.slow
 def test_replaying_a_recorded_run_makes_no_request_and_keeps_the_recording(played: Played) -> None:
     requests = len(played.site.requests)
     recording = played.place / "recording"
@@ -95,6 +97,7 @@ def test_replaying_a_recorded_run_makes_no_request_and_keeps_the_recording(playe
     assert {path: path.read_bytes() for path in recording.rglob("*") if path.is_file()} == kept
 
 
+@pytest.mark.slow
 def test_a_live_run_is_not_replayed(played: Played) -> None:
     requests = len(played.site.requests)
     fumehood("replay", str(played.runs["live"].path), status=2)
@@ -110,6 +113,7 @@ def test_rows_and_traces_contain_the_data_mode(played: Played) -> None:
         assert [row.to_json() for row in rescore(folder)] == rows
 
 
+@pytest.mark.slow
 def test_the_state_has_the_same_digest_in_every_data_mode(played: Played) -> None:
     digests = {
         json.loads(record.event_json).get("state")
@@ -120,6 +124,7 @@ def test_the_state_has_the_same_digest_in_every_data_mode(played: Played) -> Non
     assert len(digests - {None}) == 1
 
 
+@pytest.mark.slow
 def test_a_page_missing_from_the_recording_is_not_fetched(site: Site, place: Path) -> None:
     tasks, recording = place / "tasks.jsonl", place / "recording"
     moved = site.routes.pop("/owls")
@@ -133,6 +138,7 @@ def test_a_page_missing_from_the_recording_is_not_fetched(site: Site, place: Pat
     assert set(failures) == {"not_recorded"}
 
 
+@pytest.mark.slow
 def test_a_run_whose_searches_all_fail_for_want_of_a_provider_says_so(
     site: Site, place: Path
 ) -> None:
@@ -142,6 +148,7 @@ def test_a_run_whose_searches_all_fail_for_want_of_a_provider_says_so(
     assert [entry["event"] for entry in logged if entry["event"] == "no search"] == ["no search"]
 
 
+@pytest.mark.slow
 def test_live_pages_that_change_or_fail_are_results_and_not_infra(site: Site, place: Path) -> None:
     site.routes["/owls"] = article("owls", "Owls hunt whenever they like.")
     site.routes["/cats"] = lambda connection: connection.close()
@@ -152,6 +159,7 @@ def test_live_pages_that_change_or_fail_are_results_and_not_infra(site: Site, pl
     assert "fetch_failed" in failed
 
 
+@pytest.mark.slow
 def test_the_service_rejects_a_host_that_is_not_allowed(site: Site, place: Path) -> None:
     fetch = {**site.policy().model_dump(), "hosts": ("other.example",)}
     folder = play(config_for(site, place / "tasks.jsonl", "live", fetch=fetch), place / "live")
@@ -163,6 +171,7 @@ def test_the_service_rejects_a_host_that_is_not_allowed(site: Site, place: Path)
     assert [path for path in site.paths if path not in ("/index.json", "/robots.txt")] == []
 
 
+@pytest.mark.slow
 def test_a_run_is_resumed_in_its_data_mode(site: Site, place: Path) -> None:
     folder = play(config_for(site, place / "tasks.jsonl", "live"), place / "live")
     cut_short(folder.path, 1)

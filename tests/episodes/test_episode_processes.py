@@ -26,6 +26,8 @@ from tests.chaos.commands import children_of
 from tests.parts.listening import Listened, listening, wait_until
 from tests.parts.specs import episode_spec
 
+pytestmark = pytest.mark.slow
+
 PATIENCE_S = 120.0
 """Longer than a call may compute on a busy machine."""
 CALCULATOR: dict[str, Any] = {

@@ -18,6 +18,7 @@ def _fumehood(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_example_agent_solves_the_example_tasks(tmp_path: Path) -> None:
     folder = shutil.copytree(ROOT / "examples", tmp_path / "examples")
     assert "2 solved by the oracle" in _fumehood(folder, "suite", "validate", "tasks.json")

@@ -50,11 +50,13 @@ def http(episode: Listened) -> Iterator[HttpSeat]:
         yield connection
 
 
+@pytest.mark.slow
 def test_the_http_socket_exists_only_on_request() -> None:
     with ServicePool(1) as pool, pool.lease() as client, listening(client, episode_spec()) as plain:
         assert [path.name for path in Path(plain.directory).iterdir()] == ["grpc.sock"]
 
 
+@pytest.mark.slow
 def test_the_helper_program_is_read_only(episode: Listened) -> None:
     folder = Path(episode.directory)
     assert {path.name for path in folder.iterdir()} == {"grpc.sock", "http.sock", "bin"}

@@ -65,6 +65,7 @@ def played(pool: ServicePool, inline: InlinePlan, **change: Any) -> Outcome:
     return outcome_of(episode, attempt_episode(episode.to_spec(1000), inline, pool))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agent", ["heuristic", "policy_aware", "instruction_parser"])
 def test_a_sample_task_has_the_same_trace_inline_and_in_a_process(
     agent: str, pool: ServicePool, inline_pool: ServicePool
@@ -177,6 +178,7 @@ def test_a_service_for_boxes_plays_no_agent_inline(pool: ServicePool) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_service_that_dies_costs_at_most_one_attempt() -> None:
     with ServicePool(1, inline=True) as own_pool:
         assert played(own_pool, plan("oracle", SUBMIT)) == Finished("done")

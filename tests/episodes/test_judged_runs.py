@@ -73,6 +73,7 @@ def one_doubts(time: int, number: str) -> ScriptedReply:
     return ScriptedReply(text=f"Hm.\n[{number}] {'no' if time == 1 else 'yes'}", usage=(100, 10))
 
 
+@pytest.mark.slow
 def test_the_majority_of_three_votes_decides_and_its_cost_is_separate(
     judged: Callable[..., Judged],
 ) -> None:
@@ -110,6 +111,7 @@ def test_a_rescore_without_the_provider_gives_the_same_result(
     assert fumehood_json("verify", str(run.path), "--json", status=1)["sound"] is False
 
 
+@pytest.mark.slow
 def test_score_asks_no_provider_that_only_the_run_folder_names(
     judged: Callable[..., Judged],
 ) -> None:
@@ -119,6 +121,7 @@ def test_score_asks_no_provider_that_only_the_run_folder_names(
     assert len(run.asked) == asked
 
 
+@pytest.mark.slow
 def test_unreadable_replies_leave_the_episode_ungraded(judged: Callable[..., Judged]) -> None:
     run = judged(
         lambda time, number: ScriptedReply(text="yes, it surely is\n[0123] yes"), "--judge", "j1"
@@ -132,6 +135,7 @@ def test_unreadable_replies_leave_the_episode_ungraded(judged: Callable[..., Jud
     assert again["agents"] == run.report["agents"]
 
 
+@pytest.mark.slow
 def test_a_text_that_the_provider_of_the_judge_refuses_is_a_failure(tmp_path: Path) -> None:
     def filters(asked: AskedOfModel) -> ScriptedReply:
         user = asked.request["messages"][1]["content"]
@@ -147,6 +151,7 @@ def test_a_text_that_the_provider_of_the_judge_refuses_is_a_failure(tmp_path: Pa
     assert again["agents"] == run.report["agents"], "the control question is kept, too"
 
 
+@pytest.mark.slow
 def test_without_a_judge_the_episode_is_ungraded_and_no_model_is_called(
     judged: Callable[..., Judged],
 ) -> None:
@@ -175,6 +180,7 @@ def test_another_judge_scores_again_and_keeps_the_run_unchanged(
     fumehood("score", str(run.path), "--judge", "unknown-model", status=2)
 
 
+@pytest.mark.slow
 def test_rules_need_no_model(judged: Callable[..., Judged]) -> None:
     run = judged(None, "--judge", "rules", rules=[{"contains": "is closed", "answer": "yes"}])
     assert run.row["success"] is True

@@ -22,6 +22,7 @@ def successes(summary: Any) -> dict[str, int]:
     return {agent["agent"]: agent["successes"] for agent in summary["agents"]}
 
 
+@pytest.mark.slow
 def test_the_oracle_reaches_an_agreement_and_the_no_op_does_not(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
     path.write_text(json.dumps(BARGAINED) + "\n")

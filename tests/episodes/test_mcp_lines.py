@@ -57,6 +57,7 @@ def pipe(directory: str) -> Iterator[Pipe]:
         yield Pipe(http)
 
 
+@pytest.mark.slow
 def test_a_client_of_the_newest_revision_needs_no_session(pipe: Pipe) -> None:
     assert pipe.ask(1, "server/discover", _meta=NEWEST)["result"]["instructions"] == "Do it."
     called = pipe.ask(2, "tools/call", name="get_account", arguments={"id": "ax1"}, _meta=NEWEST)

@@ -78,6 +78,7 @@ def shards(played: Path, tmp_path: Path) -> list[Path]:
     return sorted(copies.iterdir())
 
 
+@pytest.mark.slow
 def test_shards_play_together_what_one_machine_plays(played: Path, tmp_path: Path) -> None:
     run, one = (
         merged(tmp_path / "all", *(played / f"{k}" for k in (1, 2, 3))),
@@ -215,6 +216,7 @@ def other(shards: list[Path]) -> Path:
     return shards[0].with_name("other")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -262,6 +264,7 @@ def test_a_folder_with_content_is_not_replaced(shards: list[Path]) -> None:
         merged(shards[0], *shards)
 
 
+@pytest.mark.slow
 def test_a_resumed_shard_is_merged_with_all_its_attempts(
     shards: list[Path], played: Path, tmp_path: Path
 ) -> None:
@@ -335,6 +338,7 @@ def test_more_shards_than_episodes_are_merged(tmp_path: Path) -> None:
     assert (printed["episodes"], printed["planned"]) == (2, 2)
 
 
+@pytest.mark.slow
 def test_model_exchanges_are_merged(tmp_path: Path) -> None:
     tasks, folders = tasks_in(tmp_path, 2), [tmp_path / "s1", tmp_path / "s2"]
     with ScriptedModels(clumsy) as provider:

@@ -128,6 +128,7 @@ def test_a_replay_and_a_disabled_probe_ask_nothing(tmp_path: Path) -> None:
     assert models.asked == []
 
 
+@pytest.mark.slow
 def test_a_run_with_a_wrong_address_starts_nothing(tmp_path: Path) -> None:
     provider = {"name": "gone", "address": "http://127.0.0.1:9"}
     config = tmp_path / "models.yaml"

@@ -83,6 +83,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory, provider: ScriptedModels) -> 
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scaffold", MODEL_CALLS)
 def test_a_scaffold_works_with_its_model(runs: Runs, scaffold: str) -> None:
     tool_calls = 1 if scaffold == "single_shot" else 2
@@ -140,6 +141,7 @@ def _shown(decision: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(decision[name] for name in ("step", "number", "stage", "suspicion"))
 
 
+@pytest.mark.slow
 def test_a_recorded_run_replays_byte_for_byte_without_a_provider(runs: Runs) -> None:
     bodies = list((runs.folder / "first" / "cassette" / "bodies").iterdir())
     asked = len(runs.events("first", "model_call"))
@@ -173,6 +175,7 @@ def test_the_tokens_of_replayed_requests_take_the_same_virtual_time(runs: Runs) 
     assert (report["replayed"], report["differences"]) == (1, [])
 
 
+@pytest.mark.slow
 def test_a_missing_recording_is_a_failure_of_the_agent_and_is_reported(runs: Runs) -> None:
     cassette = str(runs.folder / "first" / "cassette")
     result = runs.run(
@@ -182,6 +185,7 @@ def test_a_missing_recording_is_a_failure_of_the_agent_and_is_reported(runs: Run
     assert result["models"]["react"]["not_recorded"] == 2
 
 
+@pytest.mark.slow
 def test_a_budget_ends_the_work(runs: Runs) -> None:
     runs.run("short", "-a", "react", "--engine", "process", budget={"calls": 2})
     assert set(runs.outcomes("short")) == {"out_of_budget(model_calls)"}
@@ -194,6 +198,7 @@ def test_a_budget_ends_the_work(runs: Runs) -> None:
     assert "refused: out_of_budget (requests: it may need 1, and 2 of 2 are used)" in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agent", ["react", "policy_aware"])
 def test_a_run_with_model_budgets_replays_identically(runs: Runs, agent: str) -> None:
     name = f"bounded-{agent}"
@@ -203,6 +208,7 @@ def test_a_run_with_model_budgets_replays_identically(runs: Runs, agent: str) ->
     assert report["identical"] == (2 if agent == "policy_aware" else 0)
 
 
+@pytest.mark.slow
 def test_grants_are_in_the_run_and_in_the_first_lines_of_its_results(runs: Runs) -> None:
     words = ("-a", "single_shot", "--engine", "process", "--grant", "web_search")
     result = runs.run("granted", *words, grants=["field:top_k"])

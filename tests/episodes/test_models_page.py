@@ -48,6 +48,7 @@ def test_the_page_has_every_file_and_command() -> None:
     assert len(COMMANDS) == 3
 
 
+@pytest.mark.slow
 def test_the_cost_is_reported(printed: list[str]) -> None:
     assert "models: react 6 calls, 364 tokens, $0.000052\n" in printed[0]
     assert printed[1].count("model request to some-model: 59 tokens") == 2

@@ -9,6 +9,8 @@ import pytest
 
 from tests.parts.commands import fumehood, fumehood_json
 
+pytestmark = pytest.mark.slow
+
 RULES = """
 rules:
   - {name: removals, tool: "delete_*", action: refuse, suspicion: 0.9}

@@ -98,6 +98,7 @@ def _over_mcp(episode: Listened) -> str:
         return str(seat.call("get_account", {"id": "ax1"}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ask", [_over_grpc, _over_http, _over_mcp])
 def test_a_refusal_reaches_an_agent_over_every_interface(
     client: ControlClient, ask: Callable[[Listened], str]
@@ -189,6 +190,7 @@ def test_a_monitor_has_no_rights(client: ControlClient) -> None:
     assert [event["decision"]["reason"] for event in _monitor_events(episode)] == ["none"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
@@ -252,6 +254,7 @@ def test_the_service_parses_no_step_with_millions_of_values() -> None:
         assert receive_frame(process_end) is None
 
 
+@pytest.mark.slow
 def test_a_monitor_that_fails_its_health_check_too_is_a_failure_of_the_infrastructure(
     client: ControlClient,
 ) -> None:
@@ -264,6 +267,7 @@ def test_a_monitor_that_fails_its_health_check_too_is_a_failure_of_the_infrastru
     assert rejection_kind(rejected.field) is InfraKind.MONITOR
 
 
+@pytest.mark.slow
 def test_the_time_of_a_monitor_is_not_charged_to_the_seat(client: ControlClient) -> None:
     with listening(client, _spec("Slow", wall_ms=700)) as episode, _session(episode) as session:
         session.call("get_account", {"id": "ax1"})
@@ -317,6 +321,7 @@ def test_a_flood_of_calls_is_refused_within_the_budget(client: ControlClient) ->
     assert episode.evidence.ends == {"agent": OutOfBudget(BudgetKind.CALLS)}
 
 
+@pytest.mark.slow
 def test_a_replay_repeats_the_decisions_without_a_monitor(
     client: ControlClient, pool: ServicePool
 ) -> None:
@@ -332,6 +337,7 @@ def test_a_replay_repeats_the_decisions_without_a_monitor(
         assert replayed.is_identical, replayed.divergence
 
 
+@pytest.mark.slow
 def test_a_service_without_the_monitor_of_an_episode_does_not_open_it() -> None:
     with ServicePool(1) as pool, pool.lease() as client, pytest.raises(SpecError) as raised:
         client.open_seats(_spec("Quiet"))

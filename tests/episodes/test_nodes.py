@@ -86,6 +86,7 @@ def request_of(setup: RunSetup, number: int) -> bytes:
     return request_to_bytes([(spec, plan) for spec in specs])
 
 
+@pytest.mark.slow
 def test_a_node_plays_episodes_and_returns_their_traces(node: Node) -> None:
     setup = setup_of()
     started = json.loads(node.start(settings_of(setup)))
@@ -108,6 +109,7 @@ def test_a_node_is_sent_no_gold_and_no_key(monkeypatch: pytest.MonkeyPatch) -> N
         assert word not in sent
 
 
+@pytest.mark.slow
 def test_the_services_of_all_nodes_together_keep_the_limits_of_a_provider(
     node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,6 +147,7 @@ def test_a_node_that_cannot_play_a_run_says_why(
     assert problem in text
 
 
+@pytest.mark.slow
 def test_an_error_of_a_node_contains_no_key(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_KEY", "sk-never-to-be-seen")
     provider = {"name": "p", "address": "http://localhost:1", "key_env": "SOME_KEY"}
@@ -183,6 +186,7 @@ class Threads:
         node.close()
 
 
+@pytest.mark.slow
 def test_a_run_that_waits_for_nodes_says_how_many_are_ready() -> None:
     said: list[str] = []
     nodes = Nodes(cast("Any", Threads()), settings_of(setup_of()), at_once=1)
@@ -214,6 +218,7 @@ MALFORMED_ANSWERS = (
 )
 
 
+@pytest.mark.slow
 def test_a_malformed_answer_of_a_node_is_a_failure_of_the_infrastructure(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -246,6 +251,7 @@ class WithDeadMachine(Threads):
     _started = False
 
 
+@pytest.mark.slow
 def test_a_run_does_not_wait_for_a_node_of_a_machine_that_died() -> None:
     nodes = Nodes(cast("Any", WithDeadMachine()), settings_of(setup_of()), at_once=1)
     with closing(nodes):

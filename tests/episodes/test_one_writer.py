@@ -14,6 +14,8 @@ from tests.architecture.project import ROOT
 from tests.parts.commands import fumehood
 from tests.parts.cut_short import cut_short
 
+pytestmark = pytest.mark.slow
+
 SAMPLE = ROOT / "runner" / "fumehood" / "benchmarks" / "sample" / "tasks.jsonl"
 
 

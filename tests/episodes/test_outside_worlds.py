@@ -83,6 +83,7 @@ def _python_world(episode_id: str) -> EpisodeSpec:
     return episode_spec(episode_id=episode_id, world="declared_python", state=state)
 
 
+@pytest.mark.slow
 def test_a_checker_that_sleeps_delays_only_its_own_episode(pool: ServicePool) -> None:
     def sleep(episode: Listened) -> None:
         try:
@@ -108,6 +109,7 @@ def test_a_checker_that_sleeps_delays_only_its_own_episode(pool: ServicePool) ->
         assert victim.evidence.ends["agent"] == Finished("done")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not has_mariadb(), reason="MariaDB is not installed")
 def test_the_databases_of_two_episodes_are_separate(pool: ServicePool) -> None:
     table = {"name": "t", "columns": ["a"], "rows": [["1"]]}
@@ -166,6 +168,7 @@ def test_an_endpoint_is_asked_only_for_its_own_data(pool: ServicePool) -> None:
         assert checked("SELECT ?x WHERE { ns:m.0 ns:business.service ?x }")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not has_postgresql(), reason="PostgreSQL is not installed")
 def test_a_postgresql_server_is_reached_through_the_service(pool: ServicePool) -> None:
     state = {"init_sql": "CREATE TABLE t (a int); INSERT INTO t VALUES (7)", "anomalies": []}

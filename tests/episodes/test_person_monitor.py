@@ -76,6 +76,7 @@ def _episode(terminal: Terminal, deadline_ms: int = 60_000) -> Iterator[tuple[Li
         yield episode, session
 
 
+@pytest.mark.slow
 def test_a_person_allows_refuses_and_ends(terminal: Terminal) -> None:
     with _episode(terminal) as (episode, session):
         lines = ("a", "what?", "r 0.7 not that one", "e")
@@ -97,6 +98,7 @@ def test_a_person_allows_refuses_and_ends(terminal: Terminal) -> None:
     assert "\\u001b[2J" in terminal.shown
 
 
+@pytest.mark.slow
 def test_a_person_learns_how_much_is_not_shown(terminal: Terminal) -> None:
     with _episode(terminal) as (_, session):
         typing = Thread(target=terminal.answer, args=("r",), daemon=True)
@@ -107,6 +109,7 @@ def test_a_person_learns_how_much_is_not_shown(terminal: Terminal) -> None:
     assert "[NOT SHOWN: " in terminal.shown
 
 
+@pytest.mark.slow
 def test_an_agent_is_not_the_reason_that_a_person_does_not_answer(terminal: Terminal) -> None:
     with _episode(terminal, deadline_ms=300) as (episode, session):
         with suppress(FumehoodError):

@@ -106,6 +106,7 @@ def test_beyond_the_limit_the_sockets_close(pool: ServicePool, message: str) -> 
     )
 
 
+@pytest.mark.slow
 def test_replies_to_refused_messages_have_a_limited_rate() -> None:
     size = REFUSED_BYTES_PER_S // 32
     spec = episode_spec(episode_id="rate")
@@ -122,6 +123,7 @@ def test_replies_to_refused_messages_have_a_limited_rate() -> None:
     assert taken_s >= 8 * size / REFUSED_BYTES_PER_S
 
 
+@pytest.mark.slow
 def test_a_seat_that_causes_a_large_trace_loses_its_sockets() -> None:
     limits = {"trace_bytes": REFUSED_BYTES}
     spec = episode_spec(episode_id="large")

@@ -90,6 +90,7 @@ def _alter_state(event: dict[str, Any]) -> None:
         event["state"] = "0" * 64
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("change", "word"), [(_alter_result, "output"), (_alter_state, "state")])
 def test_the_first_differing_call_is_reported(
     change: Callable[[dict[str, Any]], None], word: str, native_run: Path, tmp_path: Path
@@ -107,6 +108,7 @@ def test_the_first_differing_call_is_reported(
     assert report["identical"] == 0
 
 
+@pytest.mark.slow
 def test_a_changed_world_is_reported_at_the_first_differing_call(
     native_run: Path, tmp_path: Path
 ) -> None:
@@ -121,6 +123,7 @@ def test_a_changed_world_is_reported_at_the_first_differing_call(
     assert done.splitlines()[-1] == "1 replayed, 0 identical, 1 different"
 
 
+@pytest.mark.slow
 def test_every_turn_of_a_conversation_is_replayed(pool: ServicePool) -> None:
     further = (Turn("Raise it.", ("update_account",)), Turn("Say what you did."))
     spec = episode_spec(
@@ -137,6 +140,7 @@ def test_every_turn_of_a_conversation_is_replayed(pool: ServicePool) -> None:
     assert replay_episode(spec, episode.records, pool) == Replayed(None, True)
 
 
+@pytest.mark.slow
 def test_a_truncated_trace_is_reported_and_not_replayed(native_run: Path, tmp_path: Path) -> None:
     run = _copy(native_run, tmp_path / "run")
     row = _episode_with_calls(run, 1)
@@ -153,6 +157,7 @@ def test_an_unknown_episode_is_an_input_error(native_run: Path) -> None:
     assert f"list them with: fumehood show {shlex.quote(str(native_run))}" in done.stderr
 
 
+@pytest.mark.slow
 def test_one_episode_is_named_as_for_show(native_run: Path) -> None:
     report = fumehood_json("replay", str(native_run), "policy_aware/crud_gold", "--json")
     assert (report["replayed"], report["identical"]) == (1, 1)
@@ -164,6 +169,7 @@ def test_one_episode_is_named_as_for_show(native_run: Path) -> None:
     assert "--episode has no effect on one episode: remove it, or remove crud_gold" in both.stderr
 
 
+@pytest.mark.slow
 def test_the_trace_of_another_episode_is_refused(toolmisuse_run: Path, tmp_path: Path) -> None:
     run = _copy(toolmisuse_run, tmp_path / "run")
     rows = [json.loads(line) for line in (run / "episodes.jsonl").read_text().splitlines()]
@@ -182,6 +188,7 @@ def _two_that_went_otherwise(rows: list[dict[str, Any]]) -> tuple[dict[str, Any]
     return next(pair for pair in pairs if pair[0]["trace_digest"] != pair[1]["trace_digest"])
 
 
+@pytest.mark.slow
 def test_an_episode_without_a_row_is_reported(native_run: Path, tmp_path: Path) -> None:
     run = _copy(native_run, tmp_path / "run")
     first, second, *_ = (run / "episodes.jsonl").read_text().splitlines(keepends=True)

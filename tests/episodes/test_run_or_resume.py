@@ -19,6 +19,8 @@ from fumehood.records.verify import verify
 from tests.architecture.project import ROOT
 from tests.parts.cut_short import cut_short
 
+pytestmark = pytest.mark.slow
+
 SAMPLE = ROOT / "runner" / "fumehood" / "benchmarks" / "sample" / "tasks.jsonl"
 
 

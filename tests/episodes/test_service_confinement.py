@@ -21,6 +21,8 @@ from tests.chaos.commands import children_of
 from tests.parts.listening import listening
 from tests.parts.specs import episode_spec
 
+pytestmark = pytest.mark.slow
+
 AS_ROOT = os.geteuid() == 0
 only_root = pytest.mark.skipif(not AS_ROOT, reason="only root has a user to give up")
 

@@ -103,6 +103,7 @@ def test_a_conversation_of_two_models_replays_to_the_same_trace(
     assert len(provider.asked) == asked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [400, 403, 404])
 def test_a_refusal_by_the_users_model_ends_the_conversation_and_is_scored(
     folder: Path, status: int

@@ -13,6 +13,8 @@ from tests.parts.benchmark_data import benchmark_data
 from tests.parts.commands import fumehood, fumehood_json
 from tests.parts.installed import installed
 
+pytestmark = pytest.mark.slow
+
 installed("inspect_evals")
 
 HELPFUL = """

@@ -15,6 +15,8 @@ from tests.parts.commands import fumehood_json
 from tests.parts.folders import short_folder
 from tests.parts.taubench import write_checkout
 
+pytestmark = pytest.mark.slow
+
 HELPFUL = """
 class Agent:
     def run(self, session):

@@ -106,6 +106,7 @@ def _containers() -> str:
     return messages.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "engine",
     [

@@ -14,6 +14,8 @@ from tests.parts.commands import fumehood_json, run_fumehood
 from tests.parts.folders import short_folder
 from tests.parts.toolsandbox import write_checkout
 
+pytestmark = pytest.mark.slow
+
 engines = pytest.mark.parametrize(
     "engine", ["inline", pytest.param("bubblewrap", marks=pytest.mark.bubblewrap)]
 )

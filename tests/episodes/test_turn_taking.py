@@ -104,6 +104,7 @@ def ends_of(episode: Listened) -> dict[str, str]:
     return {event["seat"]: event["end"]["outcome"] for event in ended}
 
 
+@pytest.mark.slow
 def test_a_submission_waits_for_the_reply_of_the_other_seat(
     episode: Listened, agent_says: Submit, threads: ThreadPoolExecutor
 ) -> None:
@@ -156,6 +157,7 @@ def test_a_tool_of_another_seat_is_unknown(episode: Listened) -> None:
         assert user.call("update_account", id="ax1", patch={}).failure.code == "unknown_tool"
 
 
+@pytest.mark.slow
 def test_wall_time_is_paused_while_a_seat_waits(
     client: ControlClient, threads: ThreadPoolExecutor
 ) -> None:

@@ -74,6 +74,7 @@ def test_the_oracle_solves_the_task(suite: Path) -> None:
     assert (report["tasks"], report["oracles_proven"]) == (1, 1)
 
 
+@pytest.mark.slow
 def test_the_oracle_plays_all_turns_and_a_replay_is_identical(suite: Path, tmp_path: Path) -> None:
     out = str(tmp_path / "run")
     words = (
@@ -95,6 +96,7 @@ def test_the_oracle_plays_all_turns_and_a_replay_is_identical(suite: Path, tmp_p
     assert fumehood_json("replay", out, "--json")["identical"] == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", [ONE_AT_A_TIME, LISTENER], ids=["run", "act"])
 def test_both_kinds_of_agents_are_called_once_per_message(
     suite: Path, tmp_path: Path, code: str, monkeypatch: pytest.MonkeyPatch

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,6 +24,7 @@ _objects = st.dictionaries(_text, _values, max_size=5)
 _amounts = st.none() | st.integers(min_value=0, max_value=2**63 - 1)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(name=_text, arguments=_objects)
 def test_arguments_keep_their_values_types_and_order(name: str, arguments: JsonObject) -> None:

@@ -94,6 +94,7 @@ def _expected(engine: str, name: str) -> set[Result]:
     return {Result.STOPPED}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("attack", [_chosen(attack) for attack in ATTACKS])
 def test_an_attack_is_stopped(engine: str, attack: Attack, probes: Callable[[str], Probe]) -> None:

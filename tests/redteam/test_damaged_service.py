@@ -14,6 +14,8 @@ from fumehood.redteam import victim
 from fumehood.redteam.attacks import Attack, Boundary, Result
 from fumehood.redteam.probe import Probe
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def probe() -> Iterator[Probe]:

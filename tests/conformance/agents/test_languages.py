@@ -69,6 +69,7 @@ def require(language: Language) -> None:
         pytest.fail(message) if os.environ.get("CI") else pytest.skip(message)
 
 
+@pytest.mark.slow
 @pytest.mark.bubblewrap
 @each(load_protocol_cases())
 def test_a_language_reports_the_expected_observations(
@@ -78,6 +79,7 @@ def test_a_language_reports_the_expected_observations(
     assert bubblewrap.play(language, case) == []
 
 
+@pytest.mark.slow
 @each([case for case in load_protocol_cases() if case.name in FEW])
 def test_a_language_works_on_every_engine(
     elsewhere: Stage, language: Language, case: ProtocolCase

@@ -50,6 +50,7 @@ def make(request: pytest.FixtureRequest) -> Make:
     return MONITORS[request.param]
 
 
+@pytest.mark.slow
 @given(episode=steps())
 def test_steps_and_facts_are_the_same_after_they_crossed_a_socket(episode: list[Step]) -> None:
     assert [step_from_json(step.to_json()) for step in episode] == episode

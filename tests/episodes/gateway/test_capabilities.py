@@ -101,6 +101,7 @@ def granted(granted_client: ControlClient, script: Script) -> Iterator[Asker]:
             yield asker
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("path", "fields", "capability"), ROUTES)
 def test_a_granted_capability_is_sent(
     granted: Asker,
@@ -114,6 +115,7 @@ def test_a_granted_capability_is_sent(
     assert models.asked[-1].request[name] == value
 
 
+@pytest.mark.slow
 def test_a_granted_capability_grants_no_other(script: Script, models: ScriptedModels) -> None:
     script.says(ScriptedReply(text="ok"))
     with new_service(models, grants=frozenset({"image_url"})) as seat:
@@ -209,6 +211,7 @@ def test_an_ambiguous_request_is_refused_with_one_line(
     assert len(json.dumps(refused_events(seat))) < 500
 
 
+@pytest.mark.slow
 @with_budget(model_tokens=100_000_000)
 def test_a_large_request_for_an_unknown_model_is_not_parsed(seat: Asker) -> None:
     rest = b'"messages": [' + b"x" * 31 * 1024 * 1024
@@ -223,6 +226,7 @@ def test_a_large_structure_is_refused_while_it_arrives(seat: Asker) -> None:
     assert (status, json.loads(said)["error"]["code"]) == (413, "too_large")
 
 
+@pytest.mark.slow
 def test_the_recorded_refusals_of_a_seat_are_bounded(seat: Asker) -> None:
     text = json.dumps(chat(top_k=1))
     with closing(seat.http):

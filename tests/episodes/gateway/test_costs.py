@@ -194,6 +194,7 @@ def test_fifty_parallel_texts_with_a_false_report_exceed_the_budget_by_one_reque
     assert [call["spent"]["model_tokens"] for call in seat.calls()] == [200_026]
 
 
+@pytest.mark.slow
 @with_budget(model_tokens=20_000)
 @pytest.mark.parametrize("first", ["an error", "a part", "without usage"])
 def test_an_incomplete_answer_does_not_show_that_reservations_are_exact(
@@ -357,6 +358,7 @@ def keeps_busy(asked: AskedOfModel) -> ScriptedReply:
 SEEN: dict[str, int] = {}
 
 
+@pytest.mark.slow
 @with_budget(wall_ms=3_000)
 def test_a_wait_for_a_provider_is_not_credited_while_the_seat_calls_tools(
     seat: Asker, script: Script

@@ -79,6 +79,7 @@ def _decisions(asker: Asker) -> list[dict[str, Any]]:
     return [event for event in asker.episode.events if event["kind"] == "monitor"]
 
 
+@pytest.mark.slow
 def test_a_refused_request_costs_a_request_and_reaches_no_provider(
     monitored_pool: ServicePool, models: ScriptedModels
 ) -> None:
@@ -153,6 +154,7 @@ def test_a_monitor_that_hangs_on_a_request_ends_the_episode(monitored_pool: Serv
     assert asker.episode.evidence.ends == {"agent": end}
 
 
+@pytest.mark.slow
 def test_a_replay_ignores_what_monitors_decided_about_models(
     monitored_pool: ServicePool, script: Script
 ) -> None:
@@ -193,6 +195,7 @@ def _call(asker: Asker, tool: str) -> str:
     return str(asker.http.rpc("CallTool", {"toolName": tool, "argumentsJson": '{"id":"ax1"}'}))
 
 
+@pytest.mark.slow
 def test_a_model_refuses_a_suspicious_step_on_its_own_budget(
     models: ScriptedModels, script: Script
 ) -> None:
@@ -211,6 +214,7 @@ def test_a_model_refuses_a_suspicious_step_on_its_own_budget(
     assert [event for event in asker.episode.events if event["kind"] == "model_call"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("opinion", "budget", "reason"),
     [

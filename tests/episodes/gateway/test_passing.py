@@ -69,6 +69,7 @@ def test_a_stream_is_forwarded_chunk_by_chunk(seat: Asker, script: Script, path:
         assert short.open(path, request).readline(), "the first part does not wait for the others"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("streams", [False, True], ids=["whole", "stream"])
 def test_a_response_beyond_the_limit_fails_and_is_charged_as_reserved(*, streams: bool) -> None:
     long = ScriptedReply(text="word " * 1_000)
@@ -122,6 +123,7 @@ def test_an_invalid_request_is_refused_with_a_documented_code(
     assert (answered, answer["error"]["code"]) == (status, code)
 
 
+@pytest.mark.slow
 def test_memory_of_running_requests_of_a_seat_is_bounded(seat: Asker, script: Script) -> None:
     script.says(ScriptedReply(text="ok", pause_s=2.0))
     large = json.dumps(chat(text="x" * (20 * 1024 * 1024)))
@@ -147,6 +149,7 @@ def test_model_requests_after_the_end_are_refused(seat: Asker, script: Script) -
     assert seat.ask(CHAT, chat())[1]["error"]["code"] == "ended"
 
 
+@pytest.mark.slow
 def test_concurrent_streams_are_complete(client: ControlClient, script: Script) -> None:
     words = " ".join(f"w{number}" for number in range(20))
     script.says(ScriptedReply(text=words, pause_s=0.02))

@@ -25,6 +25,8 @@ from tests.parts.listening import PATIENCE_S, Listened, listening, wait_until
 from tests.parts.models import CHAT, Asker, chat, gateway_settings, new_service
 from tests.parts.specs import episode_spec
 
+pytestmark = pytest.mark.slow
+
 LARGE, SMALL = 12, 2
 BATCH = 32
 

@@ -81,6 +81,7 @@ def test_a_failure_of_one_request_is_a_response_and_uses_the_agents_time(
     assert checks(seat) == ([("answers 200", False)] if checked else [])
 
 
+@pytest.mark.slow
 def test_a_provider_that_hangs_up_on_one_request_works(seat: Asker, script: Script) -> None:
     script.answers(agents(HANGS_UP, check=WORKS))
     status, answer = seat.ask(CHAT, chat())
@@ -89,6 +90,7 @@ def test_a_provider_that_hangs_up_on_one_request_works(seat: Asker, script: Scri
     assert checks(seat) == [("answers 200", False)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("recovers", "status"), [(True, 417), (False, 424)])
 def test_a_provider_is_checked_again_without_the_requests_that_the_agent_left(
     script: Script, models: ScriptedModels, recovers: bool, status: int
@@ -134,6 +136,7 @@ def test_a_provider_is_checked_again_without_the_requests_that_the_agent_left(
         assert True not in asked or asked.index(True) > known.index(True) + 2 * ATTEMPTS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [401, 403, 500])
 def test_an_agent_that_chooses_an_api_that_fails_for_everybody_fails_itself(
     models: ScriptedModels, script: Script, status: int
@@ -151,6 +154,7 @@ def test_an_agent_that_chooses_an_api_that_fails_for_everybody_fails_itself(
         assert checks(seat) == [first, (f"answers {status}", True)]
 
 
+@pytest.mark.slow
 def test_a_busy_health_check_is_no_evidence(seat: Asker, script: Script) -> None:
     script.answers(agents(HANGS_UP, check=ScriptedReply(status=429)))
     assert seat.ask(CHAT, chat())[0] == 417
@@ -158,6 +162,7 @@ def test_a_busy_health_check_is_no_evidence(seat: Asker, script: Script) -> None
     assert checks(seat) == [("answers 429", False)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [CHAT, RESPONSES, MESSAGES])
 @pytest.mark.parametrize("status", [401, 403, 500, 503, 529])
 def test_a_failed_health_check_is_an_infrastructure_failure(
@@ -179,6 +184,7 @@ def test_a_failed_health_check_is_an_infrastructure_failure(
     assert "hello" not in own.body.decode(), "it contains nothing of the agent"
 
 
+@pytest.mark.slow
 def test_a_provider_that_hangs_up_on_every_request_is_an_infrastructure_failure(
     seat: Asker, script: Script
 ) -> None:
@@ -187,6 +193,7 @@ def test_a_provider_that_hangs_up_on_every_request_is_an_infrastructure_failure(
     assert "does not answer" in ends_as_infra(seat)
 
 
+@pytest.mark.slow
 def test_one_failed_attempt_of_a_health_check_is_no_evidence(seat: Asker, script: Script) -> None:
     own = [HANGS_UP, WORKS]
     script.answers(lambda asked: own.pop(0) if is_check(asked) else HANGS_UP)
@@ -194,6 +201,7 @@ def test_one_failed_attempt_of_a_health_check_is_no_evidence(seat: Asker, script
     assert goes_on(seat)
 
 
+@pytest.mark.slow
 def test_an_agent_cannot_choose_the_model_of_a_health_check(
     seat: Asker, script: Script, models: ScriptedModels
 ) -> None:
@@ -234,6 +242,7 @@ def test_a_key_that_is_revoked_is_an_infrastructure_failure(seat: Asker, script:
     ends_as_infra(seat)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["m1", "m-of-its-own"])
 def test_in_replay_an_unrecorded_request_is_a_failure_of_the_agent(
     models: ScriptedModels, model: str

@@ -96,6 +96,7 @@ def test_an_appended_event_with_a_valid_hash_is_found(
     assert is_broken([*records, *records])
 
 
+@pytest.mark.slow
 @bounded
 @given(EVENTS)
 def test_a_shorter_trace_sealed_with_the_same_count_is_found(events: list[dict[str, Any]]) -> None:

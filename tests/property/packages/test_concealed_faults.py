@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -119,6 +120,7 @@ def shown(seat: Seat, replies: list[Reply]) -> list[bytes]:
     ]
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(faults=FAULTS, calls=CALLS)
 def test_a_world_without_faults_can_show_an_agent_the_same_bytes(

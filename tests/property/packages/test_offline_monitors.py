@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -68,6 +69,7 @@ class Hashing:
         )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     calls=st.lists(CALL, min_size=1, max_size=24),

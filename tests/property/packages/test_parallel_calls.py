@@ -18,6 +18,8 @@ from tests.parts.listening import listening
 from tests.parts.raw_seat import RawSeat, socket_dir
 from tests.parts.specs import episode_spec
 
+pytestmark = pytest.mark.slow
+
 AT_ONCE_MAX = 12
 """Below the calls that a seat's server works on at once, so that it is the budget that says no."""
 

@@ -42,6 +42,7 @@ def draw(
     return random_source.draw(rule, ToolCall(tool, arguments, number), purpose)
 
 
+@pytest.mark.slow
 @bounded
 @given(st.integers(), DRAWS, st.lists(DRAWS, max_size=6))
 def test_a_draw_does_not_depend_on_other_draws(

@@ -32,6 +32,7 @@ def test_a_row_is_read_as_it_was_stored(row: EpisodeRow) -> None:
     assert EpisodeRow.from_json(json.loads(canonical_json(row.to_json()))) == row
 
 
+@pytest.mark.slow
 @bounded
 @given(SUITES)
 def test_a_suite_is_read_as_it_was_stored_with_the_order_of_its_keys(suite: Suite) -> None:

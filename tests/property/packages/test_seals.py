@@ -51,6 +51,7 @@ def test_a_truncated_file_is_found(sound_run: Path, data: st.DataObject) -> None
         path.write_bytes(sound)
 
 
+@pytest.mark.slow
 def test_a_changed_bit_of_the_seal_is_found(sound_run: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     shutil.copytree(sound_run, run)

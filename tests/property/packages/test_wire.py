@@ -96,6 +96,7 @@ def test_a_trace_record_round_trips(record: Record) -> None:
     assert record_from_pb(record_to_pb(record)) == record
 
 
+@pytest.mark.slow
 @bounded
 @given(result=RESULTS, remaining=REMAINING, ended=st.booleans(), recorded=st.none() | OBJECTS)
 def test_a_reply_carries_result_budget_end_and_recorded_arguments(

@@ -74,11 +74,13 @@ def _assert_agree(results: list[Result]) -> None:
             assert mean.value == pytest.approx(float(expected), abs=1e-12), name
 
 
+@pytest.mark.slow
 @given(result_lists())
 def test_each_mean_equals_sum_divided_by_count(results: list[Result]) -> None:
     _assert_agree(results)
 
 
+@pytest.mark.slow
 @given(result_lists())
 def test_group_means_equal_sum_divided_by_count(results: list[Result]) -> None:
     for groups in (by_family(results), by_domain(results)):
@@ -86,6 +88,7 @@ def test_group_means_equal_sum_divided_by_count(results: list[Result]) -> None:
             _assert_agree(group)
 
 
+@pytest.mark.slow
 @given(result_lists())
 def test_a_task_is_in_the_group_of_each_of_its_faults(results: list[Result]) -> None:
     groups = by_family(results)
@@ -94,6 +97,7 @@ def test_a_task_is_in_the_group_of_each_of_its_faults(results: list[Result]) -> 
         assert {name for name, group in groups.items() if result in group} == expected
 
 
+@pytest.mark.slow
 @given(result_lists())
 def test_every_episode_is_counted_exactly_once(results: list[Result]) -> None:
     counts = count(results)
@@ -101,6 +105,7 @@ def test_every_episode_is_counted_exactly_once(results: list[Result]) -> None:
     assert means(results)["task_success"].over == counts.graded
 
 
+@pytest.mark.slow
 @given(result_lists())
 def test_an_episode_without_a_score_changes_no_mean(results: list[Result]) -> None:
     graded = [result for result in results if result.success is not None]

@@ -11,6 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -92,6 +93,7 @@ def test_the_same_documents_give_the_same_bytes_and_results_for_any_chunks(
             assert [ranked.number for ranked in snapshot.rank(query, 7)] == expected[:7]
 
 
+@pytest.mark.slow
 def test_other_processes_give_the_same_bytes(tmp_path: Path) -> None:
     words = [f"w{number % 7} common w{number % 11}" for number in range(200)]
     build(
@@ -131,6 +133,7 @@ def test_the_best_results_equal_those_of_a_full_sort(scores: list[float], k: int
     )
 
 
+@pytest.mark.slow
 @given(strings=st.sets(st.text(max_size=8), max_size=60), absent=st.text(max_size=8))
 @settings(deadline=None)
 def test_a_string_table_contains_its_strings_in_order(strings: set[str], absent: str) -> None:

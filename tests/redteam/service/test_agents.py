@@ -62,6 +62,7 @@ def test_a_malformed_message_is_rejected_without_effect(episode: Listened, misde
     close_quickly(episode)
 
 
+@pytest.mark.slow
 def test_repeated_misuse_costs_the_episode_nothing(
     episode: Listened, lasting_worker: ServiceWorker
 ) -> None:
@@ -79,6 +80,7 @@ def test_repeated_misuse_costs_the_episode_nothing(
     assert wait_until(lambda: threads_of(lasting_worker) <= before + 8)
 
 
+@pytest.mark.slow
 def test_the_number_of_concurrent_streams_is_limited(
     episode: Listened, lasting_worker: ServiceWorker
 ) -> None:
@@ -120,6 +122,7 @@ def test_unread_answers_block_no_other_agent(
             list(never_read)
 
 
+@pytest.mark.slow
 def test_large_calls_do_not_break_the_trace(client: ControlClient, episode_id: str) -> None:
     """The calls together exceed the size of one message."""
     spec = episode_spec(episode_id=episode_id, world="files", state={})

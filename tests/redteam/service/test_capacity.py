@@ -13,6 +13,8 @@ from tests.parts.listening import Listened, listening, wait_until
 from tests.parts.raw_seat import socket_dir
 from tests.parts.specs import episode_spec
 
+pytestmark = pytest.mark.slow
+
 BYTES_AN_EPISODE = 400 * 1024
 """Resident memory that an open episode with one call costs at most, threads and sockets
 included."""

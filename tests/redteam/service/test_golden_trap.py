@@ -94,6 +94,7 @@ def episode(client: ControlClient) -> Iterator[Listened]:
         yield opened
 
 
+@pytest.mark.slow
 def test_no_reply_contains_a_secret(episode: Listened) -> None:
     with socket_dir(episode.directory) as connection:
         heard = [*ordinary_answers(connection), *provoked_answers(connection)]

@@ -169,6 +169,7 @@ def test_an_invalid_episode_is_rejected_and_leaves_nothing(
     assert client.health().episodes_open == before.episodes_open
 
 
+@pytest.mark.slow
 def test_both_sides_notice_a_killed_service(mortal_worker: ServiceWorker) -> None:
     episode = Listened(mortal_worker.client, episode_spec())
     with Session(f"{episode.directory}/grpc.sock") as session:

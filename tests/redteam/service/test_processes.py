@@ -31,6 +31,7 @@ def test_a_ctrl_c_in_the_terminal_does_not_reach_it(lasting_worker: ServiceWorke
     assert os.getsid(lasting_worker.pid) != os.getsid(0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("open_episodes", [0, 3])
 def test_it_ends_with_the_process_that_started_it(open_episodes: int) -> None:
     with served("s", "--until-stdin-closes") as service:
@@ -41,6 +42,7 @@ def test_it_ends_with_the_process_that_started_it(open_episodes: int) -> None:
         assert not any(path.exists() for path in sockets)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_ends_after_a_signal(number: signal.Signals) -> None:
     with served("s") as service:
@@ -50,6 +52,7 @@ def test_it_ends_after_a_signal(number: signal.Signals) -> None:
         assert not any(path.exists() for path in sockets)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("umask", ["000", "022", "077"])
 def test_only_a_box_can_reach_a_socket(umask: str) -> None:
     with served("s", umask=umask) as service, listening(service.client, episode_spec()) as episode:
@@ -63,6 +66,7 @@ def test_only_a_box_can_reach_a_socket(umask: str) -> None:
         assert [path.name for path in folder.iterdir()] == ["grpc.sock"]
 
 
+@pytest.mark.slow
 def test_it_reports_absolute_paths_of_sockets() -> None:
     with served("s") as service, listening(service.client, episode_spec()) as episode:
         assert Path(episode.directory).is_absolute()

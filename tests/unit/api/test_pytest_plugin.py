@@ -56,11 +56,13 @@ def _run(pytester: pytest.Pytester, test: str, *arguments: str) -> pytest.RunRes
     return pytester.runpytest(*LOADED, "-p", "no:xdist", *arguments)
 
 
+@pytest.mark.slow
 def test_an_agent_that_solves_its_task_passes(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nfumehood_engine = inline\n")
     _run(pytester, PASSING).assert_outcomes(passed=1)
 
 
+@pytest.mark.slow
 def test_a_failure_states_what_each_check_expected_and_found(pytester: pytest.Pytester) -> None:
     done = _run(pytester, FAILING, f"--basetemp={pytester.path}/kept")
     done.assert_outcomes(failed=1)
@@ -77,6 +79,7 @@ def test_a_failure_states_what_each_check_expected_and_found(pytester: pytest.Py
     assert list(pytester.path.glob("kept/*/fumehood/1/run.json"))
 
 
+@pytest.mark.slow
 def test_an_episode_is_neither_true_nor_false(pytester: pytest.Pytester) -> None:
     test = FAILING.replace("    assert fume", "    assert not fume").replace(").passed", ")")
     result = _run(pytester, test)
@@ -84,12 +87,14 @@ def test_an_episode_is_neither_true_nor_false(pytester: pytest.Pytester) -> None
     result.stdout.fnmatch_lines(["*an episode is neither true nor false: use episode.passed"])
 
 
+@pytest.mark.slow
 def test_a_class_of_a_test_runs_as_an_agent(pytester: pytest.Pytester) -> None:
     (pytester.path / "tasks.json").write_text(TASK)
     _run(pytester, OWN_AGENT, "--fumehood-engine=process").assert_outcomes(passed=1)
     assert not list(pytester.path.glob("fumehood_packed_*"))
 
 
+@pytest.mark.slow
 def test_the_results_are_in_the_junit_file_and_in_the_summary(
     pytester: pytest.Pytester, tmp_path: Path
 ) -> None:

@@ -54,6 +54,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> fumehood.Run:
     return fumehood.open_run(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_async", [False, True])
 def test_a_class_runs_in_a_box_beside_a_built_in_agent(folder: Path, *, is_async: bool) -> None:
     given: dict[str, Any] = {"tasks": {"limit": 2}, "engine": "process", "progress": False}
@@ -126,6 +127,7 @@ def test_an_unknown_episode_names_the_nearest_one(run: fumehood.Run) -> None:
         run["schema_repair", "crud_gol"]
 
 
+@pytest.mark.slow
 def test_agents_are_compared_and_drawn(run: fumehood.Run) -> None:
     compared = fumehood.compare(run)
     pairs = compared.to_dict()["comparisons"]

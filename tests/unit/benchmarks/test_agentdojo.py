@@ -42,6 +42,7 @@ def test_a_suite_has_the_published_number_of_tasks(argument: str, tasks: int) ->
     assert len(cases(argument)) == tasks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suite", ["workspace", "travel", "banking", "slack"])
 def test_gold_calls_satisfy_utility(suite: str) -> None:
     for case in cases(suite)[::9]:
@@ -53,6 +54,7 @@ def as_text(value: Json) -> Json:
     return repr(value) if isinstance(value, list) else value
 
 
+@pytest.mark.slow
 def test_lists_that_are_written_as_text_are_lists_in_the_world_and_in_the_trace() -> None:
     cases_with_lists = 0
     for case in cases("workspace"):

@@ -70,6 +70,7 @@ def test_a_number_of_too_many_digits_is_a_failed_call() -> None:
     assert all(call.failure is None for call in evidence.calls[1:])
 
 
+@pytest.mark.slow
 def test_attempts_do_not_affect_each_other() -> None:
     for case in cases("multi_turn_base")[:6]:
         moves = gold(case)

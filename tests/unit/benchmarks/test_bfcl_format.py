@@ -19,6 +19,7 @@ def cases() -> tuple[Case, ...]:
     return tuple(Bfcl().load("format_sensitivity").cases)
 
 
+@pytest.mark.slow
 def test_each_of_the_200_entries_has_every_form(cases: tuple[Case, ...]) -> None:
     assert len(FORMS) == 26
     assert len(cases) == 200 * len(FORMS)
@@ -26,6 +27,7 @@ def test_each_of_the_200_entries_has_every_form(cases: tuple[Case, ...]) -> None
     assert len({case.task.task_id for case in cases}) == len(cases)
 
 
+@pytest.mark.slow
 def test_gold_is_valid_in_every_form_and_in_no_other_form(cases: tuple[Case, ...]) -> None:
     by_form = dict(zip(FORMS, cases[:26], strict=True))
     for form, case in by_form.items():

@@ -50,6 +50,7 @@ def test_gold_calls_are_valid_and_the_no_op_is_not(category: str, tasks: int) ->
         assert play(case, (NO_CALL,)).success is False, case.task.task_id
 
 
+@pytest.mark.slow
 def test_seven_tasks_are_marked_unsolvable() -> None:
     marked = {
         case.task.task_id
@@ -210,6 +211,7 @@ def test_written_scalars_are_read_as_the_same_values(number: int, part: float, f
         assert (java if written_in_java else script)(written, kind) == value
 
 
+@pytest.mark.slow
 @given(
     numbers=st.lists(st.integers(-(2**31), 2**31), min_size=1),
     texts=st.lists(st.from_regex(r"[a-z -]{1,8}", fullmatch=True), min_size=1),

@@ -89,6 +89,7 @@ def test_a_seed_decides_what_a_baseline_does() -> None:
         assert moves(name, 1) == moves(name, 1) != moves(name, 2)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10**6), st.sampled_from(BASELINES), st.data())
 def test_a_baseline_makes_valid_moves_only(seed: int, name: str, data: st.DataObject) -> None:
     teams = [new_team(), new_team()]

@@ -117,6 +117,7 @@ def test_splits_are_found_in_a_checkout(tmp_path: Path) -> None:
         load_suite(f"dbbench:{tmp_path}:standard")
 
 
+@pytest.mark.slow
 def test_the_layout_of_the_published_checkout_is_read(tmp_path: Path) -> None:
     folder = tmp_path / "AgentBench" / "data" / "dbbench"
     folder.mkdir(parents=True)
@@ -128,6 +129,7 @@ def test_the_layout_of_the_published_checkout_is_read(tmp_path: Path) -> None:
         assert (len(names), names[-1]) == (300, "standard-299")
 
 
+@pytest.mark.slow
 def test_gold_solves_the_published_dev_split() -> None:
     cases = _cases(benchmark_data("agentbench-dbbench/dev.jsonl"))
     changes = [case for case in cases if case.task.tags["type"] in ("INSERT", "UPDATE")]

@@ -64,6 +64,7 @@ def _result(world: MariaDbSql, query: str) -> str:
     )
 
 
+@pytest.mark.slow
 def test_gold_and_the_no_op_have_equal_scores_on_both_databases() -> None:
     for sqlite, mariadb in _both(SAMPLE):
         assert (
@@ -74,6 +75,7 @@ def test_gold_and_the_no_op_have_equal_scores_on_both_databases() -> None:
         assert _success(mariadb, ({"submit": ""},)) is False
 
 
+@pytest.mark.slow
 def test_gold_of_the_published_dev_split_has_equal_scores_on_both_databases() -> None:
     pairs = _both(benchmark_data("agentbench-dbbench/dev.jsonl"))
     scores = [
@@ -157,6 +159,7 @@ def test_no_file_can_be_read() -> None:
     assert _result(_world(), "SELECT LOAD_FILE('/etc/passwd')") == "[(None,)]"
 
 
+@pytest.mark.slow
 def test_attempts_are_isolated_and_dropped() -> None:
     first, second = _world(), _world()
     assert "attempt" not in _result(second, "SHOW DATABASES")
@@ -203,6 +206,7 @@ def test_a_destroyed_database_is_not_an_infrastructure_failure(
     assert world.state == {"tables": remaining}
 
 
+@pytest.mark.slow
 def test_a_lock_of_an_ended_attempt_does_not_block_others() -> None:
     world = _world()
     for query in ("XA START 'x'", "DELETE FROM `Two % words`", "XA END 'x'", "XA PREPARE 'x'"):
@@ -215,6 +219,7 @@ def test_a_lock_of_an_ended_attempt_does_not_block_others() -> None:
     assert _world().state == {"tables": [TABLE]}
 
 
+@pytest.mark.slow
 def test_the_server_has_no_port_and_ends_with_its_process() -> None:
     code = (
         "import sys\n"
@@ -238,6 +243,7 @@ def test_the_server_has_no_port_and_ends_with_its_process() -> None:
     assert not Path(f"/proc/{server_pid}").exists()
 
 
+@pytest.mark.slow
 def test_a_killed_server_is_replaced_for_the_next_attempt() -> None:
     world, first = _world(), server()
     ((pid_file,),) = first.trusted("SELECT @@pid_file")
@@ -287,6 +293,7 @@ def test_an_attempt_has_few_user_variables() -> None:
     assert "rejected" not in _result(world, "SELECT @v0")
 
 
+@pytest.mark.slow
 def test_a_database_that_would_fill_the_disk_is_removed() -> None:
     world, other = _world(), _world()
     _result(world, "CREATE TABLE large (x LONGTEXT)")

@@ -66,6 +66,7 @@ TEMPLATES = {
 }
 
 
+@pytest.mark.slow
 def test_every_generated_task_is_valid() -> None:
     for record in records():
         refuse_unfit(record, score_episode)

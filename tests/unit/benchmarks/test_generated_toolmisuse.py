@@ -56,6 +56,7 @@ def test_a_generated_suite_loads_and_its_oracles_are_correct(small: Path, split:
         assert play(case, case.gold.oracle or ()).success is case.gold.solvable
 
 
+@pytest.mark.slow
 def test_profile_paper_has_the_fault_counts_that_give_the_printed_digits(tmp_path: Path) -> None:
     generate_suite(
         "paper", 42, tmp_path / "paper", splits={"train": 0, "dev": 0}, score_episode=score_episode

@@ -60,6 +60,7 @@ def test_the_gold_calls_solve_all_questions_and_doing_nothing_solves_none(
         assert play(case, [{"submit": ""}]).success is False
 
 
+@pytest.mark.slow
 def test_real_services_reach_the_endpoint(checkout: Path, url: str, tmp_path: Path) -> None:
     suite = load_suite(f"knowledge-graph:{checkout}:dev:{url}")
     rows = play_through_service(tmp_path / "run", suite, ("oracle", "noop"))

@@ -75,6 +75,7 @@ def test_two_loads_leave_the_evidence_of_both() -> None:
     assert seen == {"LOCK_CONTENTION", "REDUNDANT_INDEX"}
 
 
+@pytest.mark.slow
 def test_an_agent_reads_tables_and_statistics(quiet: Database) -> None:
     assert answer(quiet, "SELECT id, NULL AS empty FROM users;") == {
         "columns": ["id", "empty"],
@@ -115,6 +116,7 @@ def test_an_endless_statement_ends_and_the_next_one_works(quiet: Database) -> No
     assert answer(quiet, "SELECT 1")["rows"] == [["1"]]
 
 
+@pytest.mark.slow
 def test_the_server_ends_and_its_folder_is_removed_with_the_attempt() -> None:
     world = database()
     assert world._server is None, "it starts at the first call"
@@ -138,12 +140,14 @@ def test_sessions_that_do_not_end_are_failed_calls(monkeypatch: pytest.MonkeyPat
         assert complaint(world, endless)
 
 
+@pytest.mark.slow
 def test_statements_that_create_no_database_fail_in_one_line() -> None:
     world = database(init_sql="CREATE TABLE;\nnonsense")
     with pytest.raises(InfraError, match="the database cannot be created: ERROR: syntax error"):
         answer(world, "SELECT 1")
 
 
+@pytest.mark.slow
 def test_the_oracle_names_the_causes_of_published_records_and_the_no_op_does_not() -> None:
     path = benchmark_data("marble/database_first10.jsonl")
     cases = load_suite(f"marble:database:{path}").cases
@@ -200,6 +204,7 @@ def test_an_invalid_record_is_refused_in_one_line(
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_missing_server_is_reported_with_the_install_command(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -75,6 +75,7 @@ def test_ratings_of_a_result_decide_success_and_the_task_completion_score(tmp_pa
     assert judged(case, [stated()], research=None).success is None
 
 
+@pytest.mark.slow
 def test_a_team_without_a_result_fails_for_every_reply_of_the_judge(tmp_path: Path) -> None:
     score = judged(case_of(tmp_path, scenario="research"), [{"submit": "No result."}])
     assert (score.success, score.metrics["task_completion"]) == (False, 0.0)

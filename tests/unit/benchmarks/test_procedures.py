@@ -14,6 +14,7 @@ from fumehood.worlds.registry import WORLDS
 TOOLS = ("read", "write")
 
 
+@pytest.mark.slow
 def test_generated_procedures_have_no_mistake() -> None:
     for case in load_suite("safety:small").cases[::6]:
         task, procedure = case.task, case.gold.procedure

@@ -62,6 +62,7 @@ def test_no_placeholder_is_left_in_a_task(family: Family, template: Template) ->
     assert record.instruction.count(family.world.get("terse", "-")) <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_doing_nothing_harms_in_a_quarter_of_the_tasks_of_each_family(name: str) -> None:
     (family,) = [family for family in DATA if family.name == name]
@@ -76,6 +77,7 @@ def test_doing_nothing_harms_in_a_quarter_of_the_tasks_of_each_family(name: str)
         assert False in outcomes, template.name
 
 
+@pytest.mark.slow
 def test_all_variants_of_a_job_are_drawn() -> None:
     (family,) = [family for family in DATA if family.name == "access"]
     (template,) = [item for item in family.templates if item.name == "four_eyes"]
@@ -114,6 +116,7 @@ def test_mixed_templates_use_the_tools_of_two_families() -> None:
             assert len(used) == 2
 
 
+@pytest.mark.slow
 def test_mixed_templates_occur_in_both_splits() -> None:
     names = {template.name for family in MIXED for template in family.templates}
     for split in (TUNING, HELD_OUT):
@@ -128,6 +131,7 @@ def test_a_file_that_names_families_has_their_parts_and_latencies() -> None:
     assert data_family("offboarding").templates[0].split == TUNING
 
 
+@pytest.mark.slow
 def test_a_job_states_gates_canaries_limits_and_rules() -> None:
     kinds = {
         (family.name, kind)

@@ -47,11 +47,13 @@ def small() -> list[TaskRecord]:
     return _tasks("small")
 
 
+@pytest.mark.slow
 def test_every_task_of_the_small_profile_passes_its_proofs(small: list[TaskRecord]) -> None:
     for record in small:
         refuse_unfit(record, score_evidence)
 
 
+@pytest.mark.slow
 def test_the_agents_differ_on_the_small_profile(small: list[TaskRecord]) -> None:
     for record in small:
         record.tags["all"] = "all"
@@ -122,6 +124,7 @@ def _assert_separated(row: Row) -> None:
     assert row.safety("give_up") <= 0.75
 
 
+@pytest.mark.slow
 def test_the_careful_agent_copes_when_a_fault_moves_to_another_call(
     small: list[TaskRecord],
 ) -> None:
@@ -150,6 +153,7 @@ def test_the_same_seed_gives_the_same_files(tmp_path: Path) -> None:
     assert len(load_cases(tmp_path / "one")) == 6
 
 
+@pytest.mark.slow
 def test_a_suite_by_name_has_the_tasks_of_its_generator(small: list[TaskRecord]) -> None:
     by_name = load_suite(f"safety:small:{SEED}").cases
     assert [case.task.task_id for case in by_name] == [record.task_id for record in small]
@@ -182,6 +186,7 @@ def test_half_of_the_templates_of_each_family_are_held_out() -> None:
         assert len({name for item in family.templates for name in item.mechanisms}) >= 6
 
 
+@pytest.mark.slow
 def test_tasks_vary_in_register_faults_and_bait() -> None:
     tasks = [make_task(TUNING, index, 11) for index in range(40)]
     assert {record.tags["register"] for record in tasks} == {"terse", "conversational"}

@@ -234,6 +234,7 @@ def test_validate_names_a_refused_call_whose_error_a_fault_replaced(tmp_path: Pa
     assert "without its faults, call 2 (water_plant) failed with insufficient" in mistake
 
 
+@pytest.mark.slow
 def test_an_oracle_with_an_invalid_call_is_a_mistake(tmp_path: Path) -> None:
     text = TEXT.replace("list_plants, args: {}", "list_plants, args: {bad: 1}")
     shown = run("validate", str(write(tmp_path, text)))

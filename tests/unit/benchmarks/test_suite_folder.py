@@ -79,6 +79,7 @@ def test_complete_tasks_in_yaml_are_a_suite(tmp_path: Path) -> None:
     assert _without_domain(parts) == expected
 
 
+@pytest.mark.slow
 def test_commands_accept_a_folder(folder: Path, tmp_path: Path) -> None:
     assert fumehood_json("suite", "validate", str(folder), "--json")["mistakes"] == []
     run = str(tmp_path / "run")

@@ -42,6 +42,7 @@ def _gold(case: Case) -> tuple[Move, ...]:
     return case.gold.oracle
 
 
+@pytest.mark.slow
 def test_the_oracle_solves_every_task_and_the_no_op_none() -> None:
     assert len(_cases()) == 114
     assert (

@@ -62,6 +62,7 @@ def play(case: Case, moves: Sequence[Move]) -> bool | None:
     return success(case, play_in_memory(case.task, moves))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domain", list(SAMPLED_TASKS))
 def test_the_oracle_solves_its_task(domain: str) -> None:
     solved = {case.task.task_id: play(case, gold(case)) for case in some_of(domain)}
@@ -119,6 +120,7 @@ def test_unlocked_tools_are_part_of_the_state() -> None:
     assert "agent_unlocked_tools" in json.dumps(kept)
 
 
+@pytest.mark.slow
 def test_a_search_that_times_out_is_rejected_and_the_next_one_works() -> None:
     case = cases_of("tau2:banking")[0]
     slow: Move = {"tool_name": "grep", "args": {"pattern": "(?:(?:[a-z ]+)+)+#"}}
@@ -156,6 +158,7 @@ class FixedJudge:
         return Opinion(self.answer, (self.answer,))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("answer", "right"), [("yes", True), ("no", False), (None, None)])
 def test_a_judge_decides_assertions_in_natural_language(
     answer: str | None, right: bool | None

@@ -54,6 +54,7 @@ def test_a_suite_has_the_published_number_of_tasks(argument: str, tasks: int) ->
     assert len(load_suite(f"threatbench{argument}").cases) == tasks
 
 
+@pytest.mark.slow
 def test_the_oracle_is_useful_and_safe_and_the_noop_is_only_safe() -> None:
     for each in load_suite("threatbench").cases:
         assert checks(each, *gold(each)) == (True, True), each.task.task_id

@@ -36,6 +36,7 @@ def _task(cases: Sequence[Case], task_id: str) -> Case:
     return next(case for case in cases if case.task.task_id == task_id)
 
 
+@pytest.mark.slow
 def test_the_derived_solutions_solve_every_task_of_every_part(cases: Sequence[Case]) -> None:
     assert {case.task.tags["part"] for case in cases} == {*PARTS}
     for case in cases:

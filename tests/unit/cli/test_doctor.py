@@ -29,6 +29,7 @@ def test_an_option_without_effect_is_rejected(words: list[str], remedy: str) -> 
     assert remedy in str(error)
 
 
+@pytest.mark.slow
 def test_a_machine_without_boxes_is_status_2_with_the_remedy(tmp_path: Path) -> None:
     env = {"PATH": str(tmp_path), "HOME": str(tmp_path), "DOCKER_HOST": "unix:///nonexistent"}
     done = run_fumehood("doctor", "--json", env=env, timeout_s=120)

@@ -75,6 +75,7 @@ def _listed(plugins: Path) -> dict[str, list[dict[str, str]]]:
     return {kind: [each for each in rows if each["distribution"]] for kind, rows in listed.items()}
 
 
+@pytest.mark.slow
 def test_a_plugin_is_listed_with_its_distribution(plugins: Path) -> None:
     listed = _listed(plugins)
     assert listed["worlds"][1] == {
@@ -86,6 +87,7 @@ def test_a_plugin_is_listed_with_its_distribution(plugins: Path) -> None:
     assert [each["name"] for each in listed["monitors"]] == ["quiet"]
 
 
+@pytest.mark.slow
 def test_a_broken_plugin_is_one_line_with_its_distribution_and_the_remedy(plugins: Path) -> None:
     listed = _listed(plugins)
     (lost,), (typo,) = listed["benchmarks"], listed["report_sections"]
@@ -101,6 +103,7 @@ def test_a_broken_plugin_is_one_line_with_its_distribution_and_the_remedy(plugin
     )
 
 
+@pytest.mark.slow
 def test_a_broken_plugin_disturbs_only_commands_that_name_it(plugins: Path, tmp_path: Path) -> None:
     run = str(tmp_path / "run")
     words = ("sample", "--agent", "noop", "--limit", "1", "--engine", "inline", "--out", run)
@@ -127,6 +130,7 @@ def test_an_installed_monitor_is_named_like_a_class(
         monitor_specs(_config("quit"))
 
 
+@pytest.mark.slow
 def test_every_built_in_extension_has_a_description() -> None:
     listed: dict[str, list[dict[str, Any]]] = fumehood_json("list", "--json")
     assert [each["name"] for kind in listed.values() for each in kind if not each["about"]] == []

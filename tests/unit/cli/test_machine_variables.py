@@ -40,6 +40,7 @@ def config_in(out: Path) -> dict[str, object]:
     return config
 
 
+@pytest.mark.slow
 def test_a_variable_overrides_the_file_of_an_experiment_and_a_flag_overrides_both(
     tmp_path: Path,
 ) -> None:
@@ -54,6 +55,7 @@ def test_an_invalid_variable_is_named(tmp_path: Path) -> None:
     assert str(done.exception).startswith("FUMEHOOD_CONCURRENCY: concurrency")
 
 
+@pytest.mark.slow
 def test_a_variable_overrides_the_settings_of_a_run_that_is_resumed_and_a_flag_overrides_both(
     tmp_path: Path,
 ) -> None:

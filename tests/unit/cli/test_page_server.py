@@ -121,6 +121,7 @@ def test_listeners_cannot_take_all_connections(
     server.served.show({}, {})
 
 
+@pytest.mark.slow
 def test_connections_are_bounded_and_their_places_are_freed() -> None:
     with PageServer(Served({"": PAGE})) as server:
         idle = [

@@ -72,6 +72,7 @@ def test_an_option_that_cannot_take_effect_is_rejected(
     assert message in str(error.value)
 
 
+@pytest.mark.slow
 def test_a_run_of_selected_tasks_has_their_episodes(tmp_path: Path) -> None:
     out = tmp_path / "run"
     run = ("run", "sample", "-a", "noop", "--engine", "inline", "--out", str(out), "--json")

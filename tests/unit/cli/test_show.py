@@ -45,6 +45,7 @@ def test_a_failed_check_is_followed_by_what_was_expected_and_found(tmp_path: Pat
     assert "expected" not in invoke("show", run, f"policy_aware/{task}")
 
 
+@pytest.mark.slow
 def test_a_violation_is_shown_with_its_entry_its_severity_and_its_call(tmp_path: Path) -> None:
     text = (ROOT / "examples" / "payments.yaml").read_text(encoding="utf-8")
     suite = tmp_path / "payments.yaml"

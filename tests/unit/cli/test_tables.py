@@ -51,6 +51,7 @@ def test_the_table_of_a_run_has_one_line_for_each_agent(width: int, tmp_path: Pa
 CELLS = st.text(st.characters(categories=("L", "N", "P", "Zs")), max_size=90)
 
 
+@pytest.mark.slow
 @given(st.data(), st.integers(2, 9), st.sampled_from(WIDTHS))
 def test_every_table_fits_with_all_its_cells(data: st.DataObject, columns: int, width: int) -> None:
     row = st.tuples(*(CELLS for _ in range(columns)))
@@ -148,6 +149,7 @@ def test_a_flipped_task_is_listed_once_with_its_trials(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_names_in_the_list_are_wrapped_between_words() -> None:
     shown = fumehood("list")
     assert all(len(line) <= 200 for line in shown.splitlines())

@@ -72,6 +72,7 @@ def edit(path: Path) -> None:
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
+@pytest.mark.slow
 def test_an_update_reads_only_the_traces_of_new_rows(run: Path, whole_run: Path) -> None:
     traces = traces_of(whole_run)
     watch = Watch(run, Accept.VERIFIED)
@@ -84,6 +85,7 @@ def test_an_update_reads_only_the_traces_of_new_rows(run: Path, whole_run: Path)
     assert watch.served.state["text"] == "Not finished: 6 of 6 episodes."
 
 
+@pytest.mark.slow
 def test_a_finished_run_is_verified_in_full(run: Path, whole_run: Path) -> None:
     watch = Watch(run, Accept.VERIFIED)
     append_rows(run, whole_run, TASKS)
@@ -94,6 +96,7 @@ def test_a_finished_run_is_verified_in_full(run: Path, whole_run: Path) -> None:
     assert watch.served.state["text"] == "Finished: 6 episodes."
 
 
+@pytest.mark.slow
 def test_the_page_is_that_of_a_first_look(run: Path, whole_run: Path) -> None:
     watch, new = Watch(run, Accept.VERIFIED), Watch(run, Accept.VERIFIED)
     watch.build()
@@ -104,6 +107,7 @@ def test_the_page_is_that_of_a_first_look(run: Path, whole_run: Path) -> None:
     assert watch.served.pages == new.served.pages
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_finished", [False, True])
 def test_a_change_of_an_old_trace_is_reported_and_the_last_page_stays(
     run: Path, whole_run: Path, is_finished: bool
@@ -158,6 +162,7 @@ def test_nothing_is_built_while_nothing_changes(run: Path) -> None:
     assert watch.served.number == 1
 
 
+@pytest.mark.slow
 def test_a_live_experiment_is_followed_and_its_old_traces_are_read_once(tmp_path: Path) -> None:
     agents = ["policy_aware"]
     suite = {"label": "two", "suite": "sample", "tasks": {"limit": 2}}

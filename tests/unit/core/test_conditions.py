@@ -70,6 +70,7 @@ def test_the_published_operations_take_true_for_one() -> None:
     assert not holds(condition, STATE)
 
 
+@pytest.mark.slow
 @given(JSON)
 def test_a_value_equals_itself_and_not_a_list_of_it(value: Any) -> None:
     assert are_equal(value, value)

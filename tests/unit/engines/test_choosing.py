@@ -32,6 +32,7 @@ def test_auto_chooses_docker_first() -> None:
     chosen.engine.close()
 
 
+@pytest.mark.slow
 @pytest.mark.bubblewrap
 @pytest.mark.usefixtures("no_docker")
 def test_auto_chooses_bubblewrap_second_and_gives_the_reason() -> None:

@@ -7,12 +7,14 @@ import socket
 import struct
 import threading
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fumehood.engines.output import CappedOutput, FrameReader, PipeReader
 
 
+@pytest.mark.slow
 @given(st.lists(st.binary(max_size=50)), st.integers(min_value=0, max_value=120))
 def test_output_above_the_limit_keeps_its_beginning_and_end(
     chunks: list[bytes], limit: int
@@ -37,6 +39,7 @@ def test_the_reader_does_not_wait_for_a_pipe_that_stays_open() -> None:
     assert output.stdout == b"before"
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from([1, 2]), st.binary(max_size=3000)), max_size=20))
 def test_each_frame_goes_to_its_stream(frames: list[tuple[int, bytes]]) -> None:
     near, far = socket.socketpair()

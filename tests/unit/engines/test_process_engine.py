@@ -51,6 +51,7 @@ def test_it_reports_no_isolation() -> None:
         assert "no isolation" in engine.check().detail
 
 
+@pytest.mark.slow
 def test_a_builtin_agent_imports_nothing_from_the_current_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

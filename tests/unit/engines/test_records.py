@@ -123,6 +123,7 @@ def test_a_folder_whose_maker_died_before_it_wrote_the_marker_is_removed(
     assert not lost.exists()
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_deeper_than_python_can_recurse_is_removed(tmp_path: Path) -> None:
     program = "import os\nfor _ in range(3000): os.mkdir('d'); os.chdir('d')"
     top = tmp_path / "top"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from threading import Barrier, Event, Thread
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,6 +41,7 @@ def play(rate: StartRate, rates: dict[int, float], starts: int, now_s: float = 0
     return limits
 
 
+@pytest.mark.slow
 @given(rates_up_and_down.filter(is_unimodal_in_clear_steps))
 def test_most_boxes_start_at_the_number_with_the_highest_rate(rates: dict[int, float]) -> None:
     best = max(LEVELS, key=lambda level: rates[level])

@@ -87,6 +87,7 @@ match how:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["mapped", "as its working folder", "by the second thread"])
 def test_deleted_files_that_a_program_hides_count(tmp_path: Path, how: str) -> None:
     device = os.stat(tmp_path).st_dev
@@ -113,6 +114,7 @@ def test_a_program_that_was_deleted_counts(tmp_path: Path) -> None:
         program.kill()
 
 
+@pytest.mark.slow
 def test_a_deleted_folder_that_is_open_counts(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()

@@ -55,6 +55,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunReader:
     return played(tmp_path_factory.mktemp("import") / "run", *agents, tasks=40)
 
 
+@pytest.mark.slow
 def test_an_exported_run_has_the_same_scores_where_both_define_them(
     run: RunReader, tmp_path: Path
 ) -> None:
@@ -112,6 +113,7 @@ def test_values_of_scores(
     assert (result.success, result.metric("task_completion")) == (success, completion)
 
 
+@pytest.mark.slow
 @given(st.recursive(st.none() | st.floats() | st.text() | st.integers(), st.lists))
 def test_any_value_is_a_finite_number_or_none(value: Any) -> None:
     number = _value(value)

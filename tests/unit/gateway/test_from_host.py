@@ -6,6 +6,8 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 
+import pytest
+
 from fumehood.gateway.from_host import HostModels
 from fumehood.gateway.settings import GatewaySettings, Provider
 from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
@@ -36,6 +38,7 @@ def test_questions_of_several_threads_share_the_limit_of_parallel_requests() -> 
     assert most == 1
 
 
+@pytest.mark.slow
 def test_a_judge_without_a_provider_has_failed_exchanges() -> None:
     provider = Provider(name="p", address="http://127.0.0.1:9")
     settings = GatewaySettings(providers=(provider,), attempts=1)

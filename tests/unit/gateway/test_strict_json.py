@@ -84,6 +84,7 @@ values = st.recursive(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.sampled_from("abcdef"), values), st.booleans(), st.integers(0, 3))
 def test_a_written_request_has_the_same_value(
     request: dict[str, object], ascii_only: bool, indent: int
@@ -94,6 +95,7 @@ def test_a_written_request_has_the_same_value(
     assert to_bytes(parse_object(written)) == written
 
 
+@pytest.mark.slow
 @given(values, st.integers(1, 7))
 def test_the_count_of_values_does_not_depend_on_the_parts(value: object, size: int) -> None:
     body = json.dumps(value).encode()

@@ -44,6 +44,7 @@ def _digest(folder: RunReader) -> str:
     return run_digest(rows, sorted(str(row.name) for row in rows))
 
 
+@pytest.mark.slow
 def test_an_intensity_multiplies_the_probability_and_a_fault_that_fires_at_one_fires_above_it(
     suite: Suite, tmp_path: Path
 ) -> None:

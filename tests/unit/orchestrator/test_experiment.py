@@ -90,6 +90,7 @@ def test_a_model_level_sets_its_parameters() -> None:
     }
 
 
+@pytest.mark.slow
 @given(
     suites=st.integers(1, 3),
     faults=st.integers(1, 3),

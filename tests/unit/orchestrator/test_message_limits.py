@@ -56,6 +56,7 @@ def test_a_service_rejects_unknown_limits(text: str) -> None:
         message_limits(text)
 
 
+@pytest.mark.slow
 def test_the_grpc_socket_enforces_the_limits_of_a_run() -> None:
     spec = episode_spec(episode_id="bounded", world="files", state={"files": {}})
     with ServicePool(1, limits={"argument_bytes": 20}) as pool, pool.lease() as client:
@@ -68,6 +69,7 @@ def test_the_grpc_socket_enforces_the_limits_of_a_run() -> None:
         client.close_episode("bounded", timed_out=False)
 
 
+@pytest.mark.slow
 def test_the_http_socket_enforces_the_limits_of_a_run() -> None:
     spec = episode_spec(episode_id="bounded", world="files", state={"files": {}})
     limits = {"body_bytes": 1024}
@@ -81,6 +83,7 @@ def test_the_http_socket_enforces_the_limits_of_a_run() -> None:
         client.close_episode("bounded", timed_out=False)
 
 
+@pytest.mark.slow
 def test_the_run_folder_stores_the_limits(tmp_path: Path) -> None:
     file, out = tmp_path / "run.yaml", tmp_path / "run"
     file.write_text(

@@ -27,11 +27,13 @@ def limits_after(boxes: int) -> list[str]:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("boxes", "soft"), [(1, 528), (200, 3712)])
 def test_the_limit_is_raised_to_what_the_boxes_need(boxes: int, soft: int) -> None:
     assert limits_after(boxes) == [f"{soft} 4096"]
 
 
+@pytest.mark.slow
 def test_more_boxes_than_the_user_can_have_are_refused_with_the_number_that_is_possible() -> None:
     problem, limits = limits_after(1000)
     assert problem == (

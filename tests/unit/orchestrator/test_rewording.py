@@ -59,6 +59,7 @@ def test_the_values_of_an_example_survive(name: str) -> None:
         _check(case)
 
 
+@pytest.mark.slow
 def test_the_values_of_generated_tasks_survive(generated: tuple[Case, ...]) -> None:
     for case in generated:
         _check(case)

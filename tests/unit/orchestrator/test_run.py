@@ -271,6 +271,7 @@ def test_the_first_signal_after_a_failure_abandons_the_episodes_that_have_begun(
     assert runs.folder.rows() == []
 
 
+@pytest.mark.slow
 def test_a_row_that_cannot_be_written_abandons_the_other_episodes(runs: Runs) -> None:
     def attempt(spec: EpisodeSpec, plan: EpisodePlan) -> Attempt:
         (runs.folder.path / "episodes.jsonl").mkdir(exist_ok=True)

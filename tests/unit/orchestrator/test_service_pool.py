@@ -49,6 +49,7 @@ def test_a_service_reads_a_first_line_only_for_models() -> None:
     assert HttpOffer(None, GatewaySettings(providers=())).first_line().endswith(b"\n")
 
 
+@pytest.mark.slow
 def test_leases_are_spread_over_the_services(pool: ServicePool) -> None:
     first, second = pool.workers()
     with pool.lease() as one, pool.lease() as other:
@@ -63,6 +64,7 @@ def test_a_lease_ends_when_its_user_raises(pool: ServicePool) -> None:
     assert [worker.episodes for worker in pool.workers()] == [0, 0]
 
 
+@pytest.mark.slow
 def test_a_service_that_died_is_replaced_when_it_is_lent() -> None:
     with ServicePool(1) as pool:
         (worker,) = pool.workers()
@@ -75,6 +77,7 @@ def test_a_service_that_died_is_replaced_when_it_is_lent() -> None:
         assert replacement.usable
 
 
+@pytest.mark.slow
 def test_a_service_whose_inline_agent_exceeds_its_deadline_is_replaced() -> None:
     episode = (episode_spec(), [InlineAgent("agent", "noop", "")])
     with ServicePool(1, inline=True) as pool:
@@ -89,6 +92,7 @@ def test_a_service_whose_inline_agent_exceeds_its_deadline_is_replaced() -> None
         assert pool.workers()[0].pid != worker.pid
 
 
+@pytest.mark.slow
 def test_a_service_does_not_get_the_keys_of_this_process(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -101,6 +105,7 @@ def test_a_service_does_not_get_the_keys_of_this_process(
     assert b"secret" not in environment
 
 
+@pytest.mark.slow
 def test_a_stopped_service_leaves_no_folder() -> None:
     with short_folder() as folder:
         worker = ServiceWorker(Path(folder) / "w")
@@ -110,6 +115,7 @@ def test_a_stopped_service_leaves_no_folder() -> None:
         assert not (Path(folder) / "w").exists()
 
 
+@pytest.mark.slow
 def test_options_that_a_service_rejects_are_an_input_error(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
@@ -121,6 +127,7 @@ def test_options_that_a_service_rejects_are_an_input_error(
     assert "no_such_limit" in capfd.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_service_that_ends_at_its_start_is_an_infrastructure_failure() -> None:
     with (
         short_folder() as folder,

@@ -103,6 +103,7 @@ def test_an_attempt_that_is_not_kept_replaces_an_earlier_one(tmp_path: Path) -> 
     assert kept(tmp_path, exchange(), bodies="failed", success=True) == ()
 
 
+@pytest.mark.slow
 def test_a_recorded_run_holds_no_bodies_in_memory(tmp_path: Path) -> None:
     run = ModelRun(ModelsConfig.model_validate({"mode": "record"}), tmp_path, [])
     recording = run.recording(episode_spec())

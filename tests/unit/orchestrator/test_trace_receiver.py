@@ -70,6 +70,7 @@ def test_a_rejected_specification_names_what_failed(field: str, kind: InfraKind)
     assert received(SpecRejected(field, "no")).infra == Infra(kind, f"{field}: no")
 
 
+@pytest.mark.slow
 def test_a_service_that_is_gone_stops_the_boxes() -> None:
     def messages() -> Iterator[EpisodeMessage]:
         yield Records((record(1),))

@@ -112,6 +112,7 @@ def test_a_probe_summary_counts_results() -> None:
     assert probe_summary(None) == ""
 
 
+@pytest.mark.slow
 def test_a_run_copies_the_last_probe_of_its_engine(tmp_path: Path) -> None:
     keep_probe("process", ProcessEngine().check().detail, PROBE)
     config = run_config({"suite": "sample", "agents": ["noop"], "engine": "process"})

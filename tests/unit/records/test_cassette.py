@@ -77,6 +77,7 @@ def test_the_chunks_of_a_body_are_the_body(parts: list[bytes]) -> None:
     assert all(len(chunk) >= CHUNK_BYTES_MIN for chunk in chunks[:-1])
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(texts, texts), max_size=5))
 def test_exchanges_are_read_as_they_were_written(bodies: list[tuple[bytes, bytes]]) -> None:
     exchanges = tuple(

@@ -179,6 +179,7 @@ def test_every_command_that_reads_runs_is_tested_here() -> None:
     assert set(READERS) <= set(COMMANDS)
 
 
+@pytest.mark.slow
 @each_reader
 def test_a_sound_run_is_read_and_its_signer_is_named(command: str, run: Path) -> None:
     result = read(command, run)
@@ -210,6 +211,7 @@ def test_a_forged_or_damaged_run_is_refused(
     assert not (run.parent / "out").exists()
 
 
+@pytest.mark.slow
 @each_reader
 def test_without_verification_a_forged_run_would_be_read(command: str, run: Path) -> None:
     """The control: the attack works where the protection is removed, and is marked."""
@@ -221,6 +223,7 @@ def test_without_verification_a_forged_run_would_be_read(command: str, run: Path
         assert "UNVERIFIED" in result.stdout
 
 
+@pytest.mark.slow
 @each_reader
 def test_json_of_an_unverified_run_is_marked(command: str, run: Path) -> None:
     forge_and_sign_again(run)
@@ -230,6 +233,7 @@ def test_json_of_an_unverified_run_is_marked(command: str, run: Path) -> None:
     assert '"verified": false' in shown or '"unverified": "UNVERIFIED' in shown
 
 
+@pytest.mark.slow
 def test_pages_and_tables_of_an_unverified_run_are_marked(run: Path) -> None:
     forge_and_sign_again(run)
     read("report", run, "--unverified")
@@ -247,6 +251,7 @@ def test_pages_and_tables_of_an_unverified_run_are_marked(run: Path) -> None:
         assert all("UNVERIFIED" in row for row in rows)
 
 
+@pytest.mark.slow
 @each_reader
 def test_a_listed_key_is_accepted_and_its_owner_is_named(command: str, run: Path) -> None:
     sign_again(run, STRANGER)

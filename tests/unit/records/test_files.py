@@ -91,6 +91,7 @@ def test_writing_follows_no_link_and_waits_for_no_pipe(
     assert target.read_text() == "of the user"
 
 
+@pytest.mark.slow
 def test_one_command_writes_a_folder_at_a_time(tmp_path: Path) -> None:
     with (
         one_writer(tmp_path),

@@ -126,6 +126,7 @@ plans = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(
     moves, plans, st.sampled_from(["native", "toolmisuse"]), st.integers(1, 8), st.integers(0, 4)
 )

@@ -60,6 +60,7 @@ def _invoke(command: Any, *arguments: object) -> Result:
     )
 
 
+@pytest.mark.slow
 def test_a_report_is_a_page_markdown_pictures_and_tables(run: RunReader, tmp_path: Path) -> None:
     done = _invoke(report, run.path, "--out", tmp_path / "out", "--json")
     files = [Path(name) for name in json.loads(done.stdout)["files"]]
@@ -68,6 +69,7 @@ def test_a_report_is_a_page_markdown_pictures_and_tables(run: RunReader, tmp_pat
     assert all(path.stat().st_size for path in files)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["report", "report/figures", "report/report.html", "report/tables/results.parquet"]
 )
@@ -93,6 +95,7 @@ def test_a_report_follows_no_link_in_the_folder_of_a_run(
     assert target.read_text() == "of the user" if is_file else not list(target.iterdir())
 
 
+@pytest.mark.slow
 def test_the_same_run_gives_the_same_files(run: RunReader, tmp_path: Path) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
     for out in (one, other):
@@ -101,6 +104,7 @@ def test_the_same_run_gives_the_same_files(run: RunReader, tmp_path: Path) -> No
         assert path.read_bytes() == (other / path.relative_to(one)).read_bytes(), path.name
 
 
+@pytest.mark.slow
 def test_agents_of_one_name_in_two_runs_are_kept_apart(run: RunReader, tmp_path: Path) -> None:
     again = played(tmp_path / "again", *AGENTS, tasks=10)
     _invoke(report, run.path, again.path, "--out", tmp_path / "out")
@@ -110,6 +114,7 @@ def test_agents_of_one_name_in_two_runs_are_kept_apart(run: RunReader, tmp_path:
     assert "10 unmatched" in markdown
 
 
+@pytest.mark.slow
 def test_the_markdown_begins_with_the_success_rates_and_lists_the_runs(
     run: RunReader, tmp_path: Path
 ) -> None:
@@ -126,6 +131,7 @@ def test_the_markdown_begins_with_the_success_rates_and_lists_the_runs(
     assert f"| {run.manifest()['isolation']} |" in row
 
 
+@pytest.mark.slow
 def test_the_report_of_an_unfinished_run_states_this(tmp_path: Path) -> None:
     broken_off = played(tmp_path / "run", *AGENTS, tasks=3)
     cut_short(broken_off.path, 4)
@@ -139,6 +145,7 @@ def test_the_report_of_an_unfinished_run_states_this(tmp_path: Path) -> None:
     assert lines[2].startswith(f"**{markdown_text(notice)}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("finished", "headline"), [(5, False), (9, True)])
 def test_an_interrupted_run_has_no_headline_number_in_any_command(
     tmp_path: Path, finished: int, headline: bool
@@ -237,6 +244,7 @@ def test_agents_of_only_one_run_are_named(run: RunReader, tmp_path: Path) -> Non
     assert json.loads(_invoke(compare, alone.path, named, "--json").stdout)["only_in"] == {}
 
 
+@pytest.mark.slow
 def test_different_tasks_of_the_same_name_are_not_compared(run: RunReader, tmp_path: Path) -> None:
     other = played(tmp_path / "other", "policy_aware", tasks=20)
     suite = other.path / "suite.jsonl"
@@ -251,6 +259,7 @@ def test_different_tasks_of_the_same_name_are_not_compared(run: RunReader, tmp_p
     assert found["pairs"] + found["differing"] == 20
 
 
+@pytest.mark.slow
 def test_runs_without_a_common_task_are_rejected_with_the_reason(
     run: RunReader, tmp_path: Path
 ) -> None:
@@ -277,6 +286,7 @@ def test_ambiguous_comparisons_are_rejected(run: RunReader, tmp_path: Path) -> N
         _invoke(compare, f"{run.path}:unknown", run.path)
 
 
+@pytest.mark.slow
 def test_there_is_no_headline_difference_if_too_many_scores_are_missing(
     run: RunReader, tmp_path: Path
 ) -> None:
@@ -305,6 +315,7 @@ def test_failures_are_counted_and_listed(run: RunReader) -> None:
     assert _invoke(attribute, run.path).stdout.startswith(f"{len(failed)} failed episodes")
 
 
+@pytest.mark.slow
 def test_without_the_extra_a_command_names_the_install_command(run: RunReader) -> None:
     hidden = "import sys; sys.modules['numpy'] = None; from fumehood.cli import main; main()"
     for command, status in (("score", 0), ("attribute", 0), ("report", 2)):
@@ -318,6 +329,7 @@ def test_without_the_extra_a_command_names_the_install_command(run: RunReader) -
     assert f"needs numpy; install it with: {how_to_install('report')}" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["offline", "live"])
 def test_without_the_extra_snapshots_a_run_names_the_install_command(
     mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -55,6 +55,7 @@ def test_attempts_before_a_resume_are_counted(resumed: RunReader) -> None:
     assert honest.success_rate == honest.successes / 6
 
 
+@pytest.mark.slow
 def test_every_table_and_export_shows_them(resumed: RunReader) -> None:
     findings = findings_of(resumed, score_again=False)
     subjects = [agent.subject for agent in findings.subjects]

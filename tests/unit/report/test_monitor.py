@@ -57,6 +57,7 @@ def episodes(answer: dict[str, Any], agent: str) -> dict[str, dict[str, Any]]:
     return {task: each for (who, task, _), each in named if who == agent}
 
 
+@pytest.mark.slow
 def test_the_treacherous_agent_passes_the_outcome_and_is_caught(run: Path) -> None:
     rows = [json.loads(line) for line in (run / "episodes.jsonl").read_text().splitlines()]
     of_outcome = [
@@ -75,6 +76,7 @@ def test_the_treacherous_agent_passes_the_outcome_and_is_caught(run: Path) -> No
     assert answer["area"]["value"] == 1
 
 
+@pytest.mark.slow
 def test_the_alarm_comes_before_the_harmful_call(run: Path) -> None:
     found = episodes(scored(run, "--monitor", RULES), "Treacherous")["night-1"]
     # set_dose takes 30 seconds.
@@ -86,6 +88,7 @@ def test_the_alarm_comes_before_the_harmful_call(run: Path) -> None:
     assert at_threshold["in_time"]["value"] == 1
 
 
+@pytest.mark.slow
 def test_a_budget_of_false_alarms_buys_an_earlier_alarm(run: Path) -> None:
     strict = scored(run, "--monitor", RULES, "--false-alarms", "0%")["alarms"][1]
     lax = scored(run, "--monitor", RULES, "--false-alarms", "25%")["alarms"][1]
@@ -115,6 +118,7 @@ def test_a_class_monitor_sees_the_same_steps(run: Path, tmp_path: Path) -> None:
     assert answer["alarms"][1]["recall"]["value"] == 1
 
 
+@pytest.mark.slow
 def test_a_monitor_that_crashes_is_an_alarm(run: Path, tmp_path: Path) -> None:
     file = tmp_path / "fragile.py"
     file.write_text(
@@ -132,6 +136,7 @@ def test_a_monitor_that_crashes_is_an_alarm(run: Path, tmp_path: Path) -> None:
     assert answer["episodes"][0]["decisions"][-1]["failed"]
 
 
+@pytest.mark.slow
 def test_a_model_monitor_is_asked_about_the_recorded_calls(run: Path, tmp_path: Path) -> None:
     def opinion(asked: AskedOfModel) -> ScriptedReply:
         step = str(asked.request["messages"][1]["content"]).rpartition("Step: ")[2]
@@ -157,6 +162,7 @@ def test_a_model_monitor_is_asked_about_the_recorded_calls(run: Path, tmp_path: 
     )
 
 
+@pytest.mark.slow
 def test_the_live_monitor_is_compared_in_pairs(run: Path, tmp_path: Path) -> None:
     other = night(tmp_path / "other", "Honest").path
     suite = load_suite(str(ROOT / "examples" / "night_shift.yaml"))
@@ -182,6 +188,7 @@ def test_the_page_opens_offline_and_shows_the_curve(run: Path, tmp_path: Path) -
         assert forbidden not in html
 
 
+@pytest.mark.slow
 def test_episodes_of_one_class_have_no_curve(tmp_path: Path) -> None:
     honest = night(tmp_path / "run", "Honest").path
     answer = scored(honest, "--monitor", RULES)

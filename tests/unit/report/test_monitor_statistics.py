@@ -47,6 +47,7 @@ def test_a_curve_and_its_area_computed_by_hand() -> None:
     ]
 
 
+@pytest.mark.slow
 @given(EPISODES)
 def test_the_area_is_the_statistic_of_mann_and_whitney(episodes: list[Suspected]) -> None:
     harmful = [one.suspicion for one in episodes if one.is_harmful]
@@ -105,6 +106,7 @@ def test_repeated_trials_do_not_narrow_the_interval() -> None:
     assert widths[0] == pytest.approx(widths[1])
 
 
+@pytest.mark.slow
 def test_the_interval_covers_the_true_area_of_clustered_episodes() -> None:
     random = np.random.default_rng(11)
     covered = 0

@@ -38,6 +38,7 @@ def _rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 def test_every_number_of_both_tables_equals_the_output_of_score(out: Path) -> None:
     scored = CliRunner().invoke(
         score,
@@ -93,6 +94,7 @@ def test_an_invalid_variable_ends_a_reproduction_before_tasks_are_generated(tmp_
     assert not (tmp_path / "paper").exists()
 
 
+@pytest.mark.slow
 def test_a_second_reproduction_repeats_no_episode(out: Path) -> None:
     before = (out / "experiment" / "runs" / "test" / "episodes.jsonl").read_bytes()
     arguments = ["toolmisuse", "--profile", "default", "--out", str(out), "--json"]

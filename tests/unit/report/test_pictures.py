@@ -31,6 +31,7 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> tuple[Picture, ...]:
     )
 
 
+@pytest.mark.slow
 def test_a_report_has_all_pictures_with_data(
     pictures: tuple[Picture, ...],
 ) -> None:
@@ -55,6 +56,7 @@ def test_a_single_agent_has_no_comparison_pictures(tmp_path: Path) -> None:
     assert not {"effort_and_success", "repeated_trials", "differences", "flips_1"} & set(names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width_px", [WIDE_PX, NARROW_PX])
 def test_a_picture_has_the_requested_width_and_is_deterministic(
     pictures: tuple[Picture, ...], width_px: int

@@ -82,6 +82,7 @@ def test_safety_is_the_part_without_violations_and_their_weight() -> None:
     assert reliability.mildness([]) is None
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1))
 def test_predictability_is_between_zero_and_one(stated: list[tuple[float, bool]]) -> None:
     confidences, successes = zip(*stated, strict=True)
@@ -171,6 +172,7 @@ def test_an_agent_gains_nothing_by_stating_a_confidence_only_when_it_is_sure(
         assert (agent["calibration"], agent["missing_confidences"]) == (1.0, None)
 
 
+@pytest.mark.slow
 def test_the_command_shows_each_agent_of_the_runs(tmp_path: Path) -> None:
     run = played(tmp_path / "plain", "policy_aware", "noop", tasks=4, trials=2)
     plain = run.path

@@ -93,6 +93,7 @@ def test_the_means_of_a_risk_class_are_those_of_its_guarded_tasks(run: RunReader
     assert violations(groups["other"]) == "–"
 
 
+@pytest.mark.slow
 def test_every_output_has_the_scores(run: RunReader, tmp_path: Path) -> None:
     def printed(command: object, *words: object) -> str:
         done = CliRunner().invoke(command, [str(word) for word in words], catch_exceptions=False)  # type: ignore[arg-type]

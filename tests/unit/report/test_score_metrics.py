@@ -50,6 +50,7 @@ def test_an_unknown_completed_share_is_not_that_of_a_success() -> None:
     assert summary.task_completion == 0.8
 
 
+@pytest.mark.slow
 def test_with_many_agents_a_report_has_tables_and_no_pictures(tmp_path: Path) -> None:
     agents = ("noop", "heuristic", "policy_aware", "schema_repair")
     runs = [played(tmp_path / str(number), *agents, tasks=1) for number in range(4)]

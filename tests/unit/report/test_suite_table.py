@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from fumehood.benchmarks.registry import load_suite
 from fumehood.cli.findings import findings_of
 from fumehood.core.task import Suite
@@ -21,6 +23,7 @@ from tests.parts.memory_runs import builtin, play_run
 AGENTS = ("policy_aware", "schema_repair")
 
 
+@pytest.mark.slow
 def test_each_suite_has_a_column_and_the_baselines_are_the_last_rows(tmp_path: Path) -> None:
     cases = load_suite("sample").cases
     players = {name: builtin(name) for name in AGENTS}

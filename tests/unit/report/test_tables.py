@@ -108,6 +108,7 @@ def test_missing_episodes_are_shown_next_to_the_mean(tmp_path: Path) -> None:
     assert table.rows[0][1] == "9 of 10 (1 ungraded)"
 
 
+@pytest.mark.slow
 def test_success_by_domain_states_its_range_and_standard_deviation(tmp_path: Path) -> None:
     findings = findings_of(played(tmp_path / "run", "policy_aware", "noop", tasks=20))
     policy_aware, _ = findings.subjects

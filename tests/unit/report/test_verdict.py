@@ -43,6 +43,7 @@ def _answers(*arguments: object) -> dict[str, dict[str, Any]]:
     return {one["agent"]: one for one in printed["verdicts"]}
 
 
+@pytest.mark.slow
 def test_an_agent_passes_fails_or_is_undecided(tmp_path: Path) -> None:
     run = played(tmp_path / "run", "policy_aware", "noop", tasks=40).path
     policy = _policy(tmp_path, "[{of: failure, max_rate: 0.6}]")
@@ -59,6 +60,7 @@ def test_an_agent_passes_fails_or_is_undecided(tmp_path: Path) -> None:
     assert undecided["limits"][0]["further_episodes"] > 0
 
 
+@pytest.mark.slow
 def test_more_runs_of_the_same_tasks_add_no_clusters(tmp_path: Path) -> None:
     policy = _policy(tmp_path, "[{of: failure, max_rate: 0.6}]")
     same = [played(tmp_path / f"same{i}", "policy_aware", tasks=1).path for i in range(9)]
@@ -129,6 +131,7 @@ def _closes_the_last(tasks: int) -> Worker:
     return work
 
 
+@pytest.mark.slow
 def test_an_agent_gains_nothing_from_violations_in_the_last_tasks_of_the_suite(
     tmp_path: Path,
 ) -> None:

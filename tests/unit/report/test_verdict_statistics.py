@@ -96,6 +96,7 @@ def test_many_violations_fail() -> None:
     assert decision.further_episodes is None
 
 
+@pytest.mark.slow
 def test_a_rate_above_the_limit_does_not_pass_in_any_order() -> None:
     first_safe = [[False]] * 90 + [[True]] * 10
     decision = decide(first_safe, 0.05, LEVEL)
@@ -114,6 +115,7 @@ def test_the_bounds_enclose_each_other_and_the_limits(means: list[float], level:
     assert 0 <= lower_bound(values, level) <= upper_bound(values, level) <= 1
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.booleans(), min_size=1, max_size=80), st.floats(0.1, 0.9))
 def test_the_answer_agrees_with_the_bound(violations: list[bool], limit: float) -> None:

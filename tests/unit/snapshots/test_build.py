@@ -30,6 +30,7 @@ def _many(count: int) -> list[Record]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "pace",
     [
@@ -129,6 +130,7 @@ def _build_slowly(source: Path, out: Path) -> None:
     build_snapshot([JsonLines(source)], out, BuildOptions(), Pace(chunk_items=10), dawdle)
 
 
+@pytest.mark.slow
 def test_a_killed_build_resumes_with_its_finished_chunks(tmp_path: Path) -> None:
     source, out = write_jsonl(tmp_path / "input.jsonl", _many(400)), tmp_path / "snapshot"
     chunks = tmp_path / ".snapshot.building" / "chunks"

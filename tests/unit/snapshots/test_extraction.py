@@ -85,6 +85,7 @@ WORDS = {
 """Encoding → a word in it."""
 
 
+@pytest.mark.slow
 def test_a_process_that_can_open_no_file_reads_pages_in_all_encodings() -> None:
     pages, expected = [], []
     for charset, word in WORDS.items():

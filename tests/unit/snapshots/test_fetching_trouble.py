@@ -86,6 +86,7 @@ def test_a_server_that_misbehaves_gives_a_failure_in_time(
     assert time.monotonic() - started < 4
 
 
+@pytest.mark.slow
 def test_a_slow_name_resolution_times_out_and_blocks_no_other(site: Site) -> None:
     answered = threading.Event()
 

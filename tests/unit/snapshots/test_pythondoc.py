@@ -84,6 +84,7 @@ def judged_sections() -> dict[str, Document]:
     return found
 
 
+@pytest.mark.slow
 def test_every_judged_section_exists_and_contains_the_answer(
     judged_sections: dict[str, Document],
 ) -> None:

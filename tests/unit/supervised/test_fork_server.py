@@ -101,6 +101,7 @@ def test_an_exception_is_reported_with_its_text(server: ForkServer) -> None:
     assert end.is_own_fault
 
 
+@pytest.mark.slow
 def test_a_computation_that_hangs_is_killed_at_its_processor_time(server: ForkServer) -> None:
     end = _end(server, "hang", Limits(cpu_s=1))
     assert end.reason is EndReason.CPU
@@ -153,6 +154,7 @@ def test_an_error_that_native_code_finds_is_the_own_fault(server: ForkServer) ->
     assert aborted.is_own_fault
 
 
+@pytest.mark.slow
 def test_a_process_that_lowers_its_limit_to_be_killed_exceeded_it(server: ForkServer) -> None:
     child = server.start("lower_limit", {}, LIMITS)
     end = child.wait(DEADLINE_S)
@@ -182,6 +184,7 @@ def test_a_process_cannot_replace_entries_of_its_sealed_folder(server: ForkServe
     assert _becomes_true(partial(_is_missing, child.folder or Path("/")))
 
 
+@pytest.mark.slow
 def test_processes_that_hang_do_not_delay_others(server: ForkServer) -> None:
     with ThreadPoolExecutor(4) as threads:
         late = [threads.submit(_end, server, "sleep", Limits(deadline_s=2)) for _ in range(3)]
@@ -322,6 +325,7 @@ def test_a_process_does_not_see_the_sockets_of_another_one(server: ForkServer) -
         assert child.wait(DEADLINE_S) is not None
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_too_deep_for_python_costs_no_other_process(server: ForkServer) -> None:
     child = server.start("nest", {}, LIMITS, Access(folder=True))
     end = child.wait(DEADLINE_S)

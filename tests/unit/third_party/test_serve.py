@@ -93,12 +93,14 @@ def test_a_question_is_answered(declared: CheckerProcess) -> None:
     assert declared.ask(_call(TOOLS, "double"))["output"] == {"result": 4}
 
 
+@pytest.mark.slow
 def test_an_exception_is_a_failed_question() -> None:
     pytest.importorskip("sqlglot")
     with pytest.raises(QuestionFailed, match="KeyError"):
         checker("dbbench").ask({})
 
 
+@pytest.mark.slow
 def test_a_question_that_an_outsider_stopped_did_not_run() -> None:
     with closing(_declared(deadline_s=10)) as process, ThreadPoolExecutor(1) as pool:
         asked = pool.submit(process.ask, _call(TOOLS, "wait"))

@@ -161,6 +161,7 @@ def test_an_event_that_removes_a_whole_part_leaves_it_empty() -> None:
     assert call(world, "read") == "not_found"
 
 
+@pytest.mark.slow
 def test_an_event_that_is_always_due_does_not_hang() -> None:
     world, events = scenario({"name": "always", "every_s": 0, "requires": [at_least(1)]})
     call(world, "wait", seconds=1)

@@ -59,6 +59,7 @@ def test_status_and_both_outputs_are_returned_and_input_is_empty(workspace: Work
     assert result == {"exit_status": 7, "output": "out\nerr\n"}
 
 
+@pytest.mark.slow
 def test_a_command_ends_at_its_timeout_with_its_children(workspace: Workspace) -> None:
     command = "echo begun; sleep 1000 & sleep 1000"
     started = time.monotonic()
@@ -76,6 +77,7 @@ def test_a_long_output_keeps_its_two_ends(workspace: Workspace) -> None:
     assert len(result["output"]) + result["dropped_bytes"] == 588895
 
 
+@pytest.mark.slow
 def test_a_background_process_does_not_delay_its_call(workspace: Workspace) -> None:
     done(workspace, "bash", command="(read -t 5 < <(sleep 5); echo late) & echo now; sleep 0.01")
     deadline = time.monotonic() + 60
@@ -100,6 +102,7 @@ def test_changes_are_listed_with_their_hashes(workspace: Workspace) -> None:
     assert "changed_files" not in done(workspace, "bash", command="cat x")
 
 
+@pytest.mark.slow
 def test_many_changes_are_counted(workspace: Workspace) -> None:
     number = CHANGES_MAX + 50
     result = done(workspace, "bash", command=f"seq 1 {number} | xargs touch")
