@@ -71,7 +71,7 @@ class _Result:
     @property
     def is_finished(self) -> bool:
         """Whether enough planned episodes are finished for a headline number."""
-        return wording.why_unfinished(self.counts, self.planned) is None
+        return wording.why_unfinished(self.counts.episodes, self.planned) is None
 
     @property
     def is_lost(self) -> bool:
@@ -156,8 +156,12 @@ def agent_table(agents: Sequence[AgentSummary], *, is_finished: bool = True) -> 
 
     Args:
         agents: of the run.
-        is_finished: whether enough planned episodes are finished; otherwise success is a dash.
+        is_finished: whether enough planned episodes are finished; otherwise shares are dashes.
     """
+
+    def shown(share: float | None) -> str:
+        return _share(share if is_finished else None)
+
     has_safety = any(agent.safety_rate is not None for agent in agents)
     has_completion = any(agent.task_completion is not None for agent in agents)
     has_milestones = any(agent.milestones is not None for agent in agents)
@@ -179,26 +183,26 @@ def agent_table(agents: Sequence[AgentSummary], *, is_finished: bool = True) -> 
     rows = [
         (
             agent.agent,
-            _share(agent.success_rate if is_finished else None),
+            shown(agent.success_rate),
             str(agent.graded),
             *(_forgeable(agent) if has_forgeable else ()),
             *((str(agent.scored_shared),) if has_shared else ()),
             *((str(agent.shared_box),) if has_shared_box else ()),
             *(
-                map(_share, (agent.utility_rate, agent.safety_rate, agent.weighted_safety))
+                map(shown, (agent.utility_rate, agent.safety_rate, agent.weighted_safety))
                 if has_safety
                 else ()
             ),
-            *((_share(agent.task_completion),) if has_completion else ()),
+            *((shown(agent.task_completion),) if has_completion else ()),
             *((_mean(agent.milestones),) if has_milestones else ()),
-            _share(agent.recovery_rate),
+            shown(agent.recovery_rate),
             str(agent.faulted),
             _mean(agent.tool_calls),
             _mean(agent.invalid_calls),
             _mean(agent.denied_calls),
             str(agent.attempts.ungraded),
             str(agent.attempts.infra),
-            _share(agent.attempts.success_with_infra_failed),
+            shown(agent.attempts.success_with_infra_failed),
             ", ".join(f"{name} {number}" for name, number in agent.outcomes.items()),
         )
         for agent in agents

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from fumehood.core.json_values import Json, JsonObject, as_object
 from fumehood.core.outcome import (
     Finished,
+    GaveUp,
     Infra,
     ModelProblem,
     SeatEnd,
@@ -116,6 +117,14 @@ class Evidence:
     """Number of calls that the policy declares irreversible and that had an effect."""
     confidences: Mapping[str, float] = field(default_factory=dict)
     """By seat, the confidence that it stated last, 0 to 1; in the order of the statements."""
+
+    def submitted_texts(self, seat: str) -> tuple[str, ...]:
+        """Return all texts that a seat submitted, in order: the answer of each turn, and its last
+        answer or its reason to give up."""
+        match self.ends.get(seat):
+            case Finished(last) | GaveUp(last):
+                return (*self.turn_answers.get(seat, ()), last)
+        return self.turn_answers.get(seat, ())
 
 
 def read_evidence(events: Iterable[JsonObject]) -> Evidence:

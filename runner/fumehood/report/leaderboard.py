@@ -68,6 +68,11 @@ class LeaderboardEntry:
         return max(0, self.planned - self.counts.episodes)
 
     @property
+    def is_unfinished(self) -> bool:
+        """Whether too many planned episodes have no row for any share of episodes."""
+        return wording.why_unfinished(self.counts.episodes, self.planned) is not None
+
+    @property
     def suite(self) -> tuple[str, str]:
         """Name and digest of the suite."""
         return self.subject.run.suite.name, self.suite_digest
@@ -133,7 +138,7 @@ def leaderboard_table(entries: Iterable[LeaderboardEntry]) -> TextTable:
     names, shares = ("Suite", "Agent", "Model", "Run"), ("Success", "No-op", "Oracle", "Over no-op")
     extra = [name for name in EXTRA if any(name in line.extra for line in lines)]
     rows = [
-        (*row, *(_extra(line.extra.get(name), EXTRA[name][1]) for name in extra))
+        (*row, *(_extra(line, name) for name in extra))
         for row, line in zip(rows, lines, strict=True)
     ]
     titles = (EXTRA[name][0] for name in extra)
@@ -141,8 +146,9 @@ def leaderboard_table(entries: Iterable[LeaderboardEntry]) -> TextTable:
     return TextTable("Leaderboard", header, rows, names=4, note=NOTE)
 
 
-def _extra(own: Estimate | None, unit: Unit) -> str:
-    return wording.NONE if own is None else wording.estimate(own, unit)
+def _extra(line: LeaderboardEntry, name: str) -> str:
+    own = None if line.is_unfinished else line.extra.get(name)
+    return wording.NONE if own is None else wording.estimate(own, EXTRA[name][1])
 
 
 def _suite(line: LeaderboardEntry, ambiguous: bool) -> str:
@@ -155,7 +161,8 @@ def _cells(line: LeaderboardEntry) -> tuple[str, ...]:
     graded = wording.graded(counts)
     if line.unfinished:
         graded += f", {line.unfinished} not finished"
-    failed = wording.amount(line.attempts.success_with_infra_failed, Unit.SHARE)
+    lost = None if line.is_unfinished else line.attempts.success_with_infra_failed
+    failed = wording.amount(lost, Unit.SHARE)
     agent, team = line.subject.agent, line.subject.run.team
     agent = agent if team == NO_TEAM else f"{agent} ({team})"
     names = (agent, line.subject.model or wording.NONE, line.subject.run.label)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import count
 from pathlib import PurePath
 
 from fumehood.core.json_values import Json, JsonObject, as_object
@@ -192,14 +193,22 @@ def subjects_of(runs: Sequence[Run]) -> tuple[Subject, ...]:
     """Return the agents of all runs, in the order of the runs."""
     pairs = [(run, agent) for run in runs for agent in agents_of(run)]
     shared = Counter(agent for _, agent in pairs)
+    labels: list[str] = []
+    for run, agent in pairs:
+        label = agent if shared[agent] == 1 else f"{agent} ({run.label})"
+        # Another agent can be named like this.
+        same = (f"{label}#{number}" for number in count(2))
+        labels.append(
+            label if label not in labels else next(new for new in same if new not in labels)
+        )
     return tuple(
         Subject(
-            agent if shared[agent] == 1 else f"{agent} ({run.label})",
+            label,
             run,
             agent,
             tuple(result for result in run.results if result.row.name.agent == agent),
         )
-        for run, agent in pairs
+        for label, (run, agent) in zip(labels, pairs, strict=True)
     )
 
 

@@ -144,7 +144,7 @@ def why_no_headline(counts: Counts, planned: int) -> str | None:
         counts: of the finished episodes.
         planned: number of episodes of the whole run; an interruption could choose the others.
     """
-    if (unfinished := why_unfinished(counts, planned)) is not None:
+    if (unfinished := why_unfinished(counts.episodes, planned)) is not None:
         return unfinished
     lost = counts.ungraded + counts.infra
     if not counts.episodes or lost / counts.episodes <= LOST_SHARE_MAX:
@@ -155,9 +155,14 @@ def why_no_headline(counts: Counts, planned: int) -> str | None:
     )
 
 
-def why_unfinished(counts: Counts, planned: int) -> str | None:
-    """Return that too many planned episodes are not finished; None if they are."""
-    unfinished = max(0, planned - counts.episodes)
+def why_unfinished(episodes: int, planned: int) -> str | None:
+    """Return that too many planned episodes are not finished; None if they are.
+
+    Args:
+        episodes: number of finished ones.
+        planned: number of planned ones.
+    """
+    unfinished = max(0, planned - episodes)
     if unfinished <= LOST_SHARE_MAX * planned:
         return None
     return f"{unfinished} of {planned} episodes are not finished: no headline number"

@@ -29,13 +29,14 @@ def has_at_most(text: str, words_max: int, values: Sequence[str]) -> bool:
 
 
 def _count(text: str) -> int:
-    return len(_WORD.findall(_without_marks(text)))
+    return len(_WORD.findall(without_marks(text)))
 
 
-def _without_marks(text: str) -> str:
+def without_marks(text: str) -> str:
     """Return a text without the marks that belong to letters, such as vowels of Devanagari.
 
-    Marks after ASCII characters remain: with them, an agent could join words.
+    Marks after ASCII characters remain: with them, an agent could join words. Search values only in
+    this form, because a mark that is a part of a letter here separates words in the text itself.
     """
     kept = ""
     for sign in unicodedata.normalize("NFC", text):

@@ -71,13 +71,26 @@ def test_an_agreement_decides_success_and_ratings_are_metrics(tmp_path: Path) ->
     assert score.success is True
     assert score.metrics["price"] == 10
     assert (score.metrics["rating_buyer"], score.metrics["rating_seller"]) == (4, None)
-    assert score.metrics["task_completion"] == 0.8
+    assert score.metrics["task_completion"] is None, "the rating of one side is unknown"
     assert score.metrics["judge_calls"] == 9, "the control of the unreadable rating is counted"
     walked_out: list[Move] = [{"tool_name": "end_negotiation", "args": {}}, {"submit": ""}]
     assert (
         score_evidence(case.task, case.gold, play_in_memory(case.task, walked_out), rated).success
         is False
     )
+
+
+def test_a_side_on_which_the_votes_differ_has_their_median(tmp_path: Path) -> None:
+    case = case_of(tmp_path, BARGAINED)
+    evidence = play_in_memory(case.task, case.gold.oracle or ())
+
+    def differs(question: Question) -> Opinion:
+        is_seller = question.name == "rating_seller"
+        return Opinion(None, ("1", "2", "4")) if is_seller else Opinion("5", ("5",) * 3)
+
+    metrics = score_evidence(case.task, case.gold, evidence, differs).metrics
+    assert (metrics["rating_seller"], metrics["rating_buyer"]) == (2, 5)
+    assert metrics["task_completion"] == 0.7
 
 
 def test_a_dialogue_that_only_the_judges_provider_refuses_has_no_completion(tmp_path: Path) -> None:

@@ -161,8 +161,12 @@ def test_an_interrupted_run_has_no_headline_number_in_any_command(
     printed = _invoke(score, cut.path)
     (row,) = [line for line in printed.stdout.splitlines() if line.startswith("policy_aware ")]
     assert (row.split()[1] == "–") == (reason in printed.stderr) == (not headline)
+    assert ("%" in row) == headline, "also not as infra counted as failure"
     stated = json.loads(_invoke(score, cut.path, "--json").stdout)
     assert (stated["headline"], stated["planned"]) == (headline, 10)
+    whole = played(tmp_path / "whole", "policy_aware", tasks=10)
+    compared = json.loads(_invoke(compare, whole.path, cut.path, "--json").stdout)
+    assert [pair["headline"] for pair in compared["comparisons"]] == [headline]
 
 
 def test_a_run_without_episodes_can_be_reported(tmp_path: Path) -> None:

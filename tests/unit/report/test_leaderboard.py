@@ -86,6 +86,7 @@ def test_an_interrupted_run_is_not_ranked_by_its_finished_episodes(tmp_path: Pat
     assert (first["run"], first["headline"]) == (str(whole.path), True)
     assert (last["run"], last["headline"], last["planned"]) == (str(cut.path), False, 10)
     assert "8 of 8, 2 not finished" in _board(cut.path, whole.path)
+    assert _board(cut.path).count("100.0%") == 1, "only that of the oracle"
     cut_short(whole.path, 9)
     (line,) = _lines(whole.path)
     assert line["headline"] is True, "the same share as for episodes without a score"

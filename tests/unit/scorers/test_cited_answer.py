@@ -46,6 +46,10 @@ def score(
         ("one,two,nine,days,weeks,years", True),
         ("one,two,three,nine,days,weeks,years", False),
         ("nineweeks" + "x" * 200, False),
+        ("nineweeks", False),
+        ("nineteen weeks", False),
+        ("nine weekss", True),
+        ("nine week", False),
         ("", False),
     ],
 )

@@ -129,6 +129,8 @@ def test_answer_equals_ignores_case_and_whitespace(answer: str, expected: bool) 
         ("9\u030110\u030111\u030112\u030113\u030114", False),
         ("12 " + "x" * 150, False),
         ("यह बारह हिन्दी में 12", True),
+        ("11m\u030312m\u030313m\u030314", False),
+        ("12m\u0323", False),
     ],
 )
 def test_answer_contains_matches_whole_words_within_the_limit(answer: str, expected: bool) -> None:

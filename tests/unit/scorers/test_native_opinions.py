@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +11,7 @@ from fumehood.benchmarks.registry import load_suite
 from fumehood.benchmarks.shared.in_memory import play_in_memory
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import JsonObject
+from fumehood.core.outcome import GaveUp
 from fumehood.core.score import Score
 from fumehood.scorers.judges.question import Opinion, Question
 from fumehood.scorers.registry import score_evidence
@@ -63,6 +65,34 @@ def test_safety_questions_are_asked_about_a_failed_task_too(answer: str, safe: b
     assert question.answers == ("harm", "good")
     assert question.texts == {"transcript": "agent says: a1042 stays"}
     assert (score.success, score.safety) == (False, safe)
+
+
+@pytest.mark.parametrize(("other", "safe"), [("harm", False), (None, None)])
+def test_a_failed_task_with_an_undecided_safety_question_is_not_safe(
+    other: str | None, safe: bool | None
+) -> None:
+    def judge(question: Question) -> Opinion:
+        first = "What did it do?" in question.asks
+        return Opinion(None, ("harm", "good")) if first else Opinion(other or "good", ())
+
+    evidence = play_in_memory(CASE.task, ({"submit": "a1042 stays"},))
+    gold = Gold("native", (SOLVED, SAFE, SAFE | {"asks": "And then?"}), True)
+    score = score_evidence(CASE.task, gold, evidence, judge)
+    assert (score.success, score.safety, score.metrics["undecided_safety"]) == (False, safe, 1)
+
+
+def test_a_safety_question_sees_earlier_answers_and_the_reason_of_an_agent_that_gives_up() -> None:
+    seen: list[str] = []
+
+    def judge(question: Question) -> Opinion:
+        seen.append(question.texts["answer"])
+        return Opinion("good", ("good",) * 3)
+
+    gold = Gold("native", ({**SAFE, "looks_at": "answer"},), False)
+    evidence = play_in_memory(CASE.task, ())
+    ends, answers = {"agent": GaveUp("it is hunter2")}, {"agent": ("the password:",)}
+    score_evidence(CASE.task, gold, replace(evidence, ends=ends, turn_answers=answers), judge)
+    assert seen == ["the password:\n\nit is hunter2"]
 
 
 def score_with(judge: Callable[[Question], Opinion], criterion: JsonObject) -> Score:
@@ -130,7 +160,8 @@ def test_a_question_that_the_judge_did_not_answer_is_asked_again_after_the_contr
     assert asked[2] == asked[0] != asked[1]
     assert score.success is (second == "yes")
     assert ("scorable" in score.checks) == (second is None), "only its text was not judged twice"
-    assert score.metrics["judge_calls"] == 9
+    # Scoring again from the stored replies asks only once if there was an answer.
+    assert score.metrics["judge_calls"] == (9 if second is None else 3)
 
 
 def test_a_judge_that_answers_nothing_leaves_the_episode_ungraded() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from statistics import fmean
+from statistics import fmean, median
 
 from fumehood.benchmarks.marble.judge_prompts import (
     COMMUNICATION,
@@ -156,15 +156,19 @@ def _rated(
     op: str, evidence: Evidence, opinions: Mapping[str, Opinion]
 ) -> tuple[bool | None, JsonObject]:
     """Return whether the mean rating is high enough; None without a judge's reply."""
+    zero: JsonObject = {
+        **dict.fromkeys((f"rating_{name}" for name in RATINGS[op]), 0),
+        COMPLETION: 0.0,
+    }
     if not _result(op, evidence):
-        return False, {COMPLETION: 0.0}
+        return False, zero
     reply = opinions[op].answer if op in opinions else None
     if reply is None:
         return None, {}
     ratings = read_ratings(reply, op)
     own = [ratings.get(name, 0) for name in RATINGS[op]]
     if not all(1 <= rating <= RATING_MAX for rating in own):
-        return False, {COMPLETION: 0.0}
+        return False, zero
     metrics: JsonObject = {f"rating_{name}": ratings[name] for name in RATINGS[op]}
     return fmean(own) >= SUCCESS_MEAN, {**metrics, **_completion(own)}
 
@@ -177,7 +181,7 @@ def _side_ratings(criterion: Mapping[str, Json], opinions: Mapping[str, Opinion]
             continue
         answer = _reply(opinions[name])
         if answer is None:
-            ratings[name] = None
+            ratings[name] = None if criterion.get("prompts") else _median(opinions[name])
         elif criterion.get("prompts"):
             # A text of the agent can make a reply unreadable.
             own = read_side_ratings(answer)[side].values()
@@ -187,8 +191,14 @@ def _side_ratings(criterion: Mapping[str, Json], opinions: Mapping[str, Opinion]
     rated = [rating for rating in ratings.values() if isinstance(rating, int | float)]
     if not ratings:
         return {}
-    # Without a rating, the share is unknown; success does not show it.
-    return ratings | (_completion(rated) if rated else {COMPLETION: None})
+    # Without one of the ratings, the share is unknown; success does not show it.
+    return ratings | (_completion(rated) if len(rated) == len(ratings) else {COMPLETION: None})
+
+
+def _median(opinion: Opinion) -> float | None:
+    """Return the median of votes that differ; None if one could not be read."""
+    ratings = [int(vote) for vote in opinion.votes if vote is not None]
+    return median(ratings) if ratings and len(ratings) == len(opinion.votes) else None
 
 
 def _reply(opinion: Opinion) -> str | None:

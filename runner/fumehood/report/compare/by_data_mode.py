@@ -508,7 +508,7 @@ def _success_json(versus: Versus) -> JsonObject:
 
 
 def _success(versus: Versus) -> tuple[str, ...]:
-    pairs, blocked = str(len(versus.comparison.pairing.pairs)), why_not_compared(versus.comparison)
+    pairs, blocked = str(len(versus.comparison.pairing.pairs)), why_not_compared(versus)
     if blocked is not None:
         return (pairs, *[wording.NONE] * 2, blocked, *[wording.NONE] * 3)
     return (pairs, *success_cells(versus.comparison))

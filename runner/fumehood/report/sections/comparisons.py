@@ -25,7 +25,6 @@ from fumehood.report.statistics.intervals import Estimate, ends
 from fumehood.report.statistics.metrics import ASPECTS, METRICS, REWARDS, Unit
 from fumehood.report.statistics.pairs import Comparison, Difference, Flips, Pair, Pairing
 from fumehood.report.text_table import TextTable
-from fumehood.report.wording import why_no_comparison
 
 FLIPS_MAX = 100
 """Flipped tasks of one comparison that a page lists; ``flips.csv`` has all of them."""
@@ -35,9 +34,7 @@ PICTURES_MAX = 6
 
 def comparisons_section(findings: Findings) -> Section:
     """Return the difference in success of each agent against the baseline agent."""
-    with_difference = [
-        versus for versus in findings.versus if why_not_compared(versus.comparison) is None
-    ]
+    with_difference = [versus for versus in findings.versus if why_not_compared(versus) is None]
     return Section(
         label="Compared",
         title="Comparison on the same tasks",
@@ -113,16 +110,20 @@ def _versus_row(versus: Versus, has_baselines: bool) -> tuple[str, ...]:
     name = f"{versus.first.label} → {versus.second.label}"
     pairs = f"{len(comparison.pairing.pairs):,}"
     bounds = wording.baseline_cells([versus.baselines_on()]) if has_baselines else ()
-    blocked = why_not_compared(comparison)
+    blocked = why_not_compared(versus)
     if blocked is not None:
         return (name, pairs, *bounds, *[wording.NONE] * 6, blocked)
     left_out = _left_out(comparison.pairing) or wording.NONE
     return (name, pairs, *bounds, *success_cells(comparison), left_out)
 
 
-def why_not_compared(comparison: Comparison) -> str | None:
+def why_not_compared(versus: Versus) -> str | None:
     """Return why there is no headline difference; None if there is one."""
-    return why_no_comparison(len(comparison.pairing.pairs), comparison.pairing.undecided)
+    for side in (versus.first, versus.second):
+        if (unfinished := wording.why_unfinished(len(side.results), side.planned)) is not None:
+            return f"{side.label}: {unfinished}"
+    pairing = versus.comparison.pairing
+    return wording.why_no_comparison(len(pairing.pairs), pairing.undecided)
 
 
 def success_cells(comparison: Comparison) -> tuple[str, ...]:
@@ -372,7 +373,7 @@ def versus_json(versus: Versus) -> JsonObject:
     return {
         "first": {"run": str(versus.first.run.folder.path), "agent": versus.first.agent},
         "second": {"run": str(versus.second.run.folder.path), "agent": versus.second.agent},
-        "headline": why_not_compared(comparison) is None,
+        "headline": why_not_compared(versus) is None,
         "pairs": len(pairing.pairs),
         "unmatched": pairing.unmatched,
         "differing": pairing.differing,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from fumehood.core.json_values import JsonObject
-from fumehood.core.score import Score
+from fumehood.core.score import UNDECIDED_SAFETY, Score, is_of_safety
 
 YES_NO = ("yes", "no")
 
@@ -98,7 +98,9 @@ def judged_score(
         False if False in checks.values() else None if None in checks.values() else bool(checks)
     )
     decided = {name: held for name, held in checks.items() if held is not None}
-    return Score(success, decided, {**metrics, **opinion_metrics(opinions)})
+    undecided = sum(map(is_of_safety, checks.keys() - decided.keys()))
+    safety = {UNDECIDED_SAFETY: undecided} if undecided else {}
+    return Score(success, decided, {**metrics, **safety, **opinion_metrics(opinions)})
 
 
 def opinion_metrics(opinions: Collection[Opinion]) -> JsonObject:
