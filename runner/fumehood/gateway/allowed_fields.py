@@ -55,14 +55,18 @@ def _same(names: str, rule: Rule) -> dict[str, Rule]:
     return dict.fromkeys(names.split(), rule)
 
 
-_CACHE: Mapping[str, Rule] = {"cache_control": scalars}
+_TIER = needs(Capability.SERVICE_TIER, "default", "standard_only")
+_CACHE: Mapping[str, Rule] = {
+    # A longer lifetime has another price.
+    "cache_control": fields({"type": scalar, "ttl": needs(Capability.SERVICE_TIER, "5m")})
+}
 _BREAKPOINT: Mapping[str, Rule] = {"prompt_cache_breakpoint": scalars}
 _TOOL_OPTIONS: Mapping[str, Rule] = {
     # Programs of the provider may call a tool, too.
     "allowed_callers": needs(Capability.CODE_INTERPRETER, ["direct"], []),
     "output_schema": schema,
 }
-_TIER = needs(Capability.SERVICE_TIER, "default", "standard_only")
+_MODALITIES = items(needs(Capability.MEDIA_OUTPUT, "text", "TEXT"))
 _STORED = needs(Capability.STORED_RESPONSES)
 _STORED_FILE = needs(Capability.STORED_FILES)
 
@@ -154,10 +158,11 @@ _CHAT = fields(
             scalar,
         ),
         **_same(
-            "audio function_call logit_bias metadata modalities prompt_cache_options stop "
-            "stream_options",
+            "function_call logit_bias metadata prompt_cache_options stop stream_options",
             scalars,
         ),
+        "audio": needs(Capability.MEDIA_OUTPUT),
+        "modalities": _MODALITIES,
         "messages": items(_CHAT_MESSAGE),
         "functions": items(_FUNCTION),
         "prediction": fields({"type": scalar, "content": text_or(items(_CHAT_PART))}),
@@ -446,7 +451,8 @@ _GEMINI_CONFIG = fields(
             "frequencyPenalty seed responseMimeType responseLogprobs logprobs mediaResolution",
             scalar,
         ),
-        **_same("stopSequences responseModalities thinkingConfig", scalars),
+        **_same("stopSequences thinkingConfig", scalars),
+        "responseModalities": _MODALITIES,
         **_same("responseSchema responseJsonSchema", schema),
         "imageConfig": needs(Capability.IMAGE_GENERATION),
     }
@@ -495,8 +501,8 @@ ALLOWED_FIELDS: Mapping[str, Rule] = {
 
 _SEARCHING_MODELS = (
     "*:online*",
-    "*-search-preview*",
-    "*-search-api*",
+    "*-search*",
+    "perplexity/*",
     "*deep-research*",
     "*sonar*",
     "*compound*",

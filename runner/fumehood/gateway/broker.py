@@ -41,6 +41,7 @@ from fumehood.gateway.requests import (
 )
 from fumehood.gateway.responses import ResponseReader, spent_tokens
 from fumehood.gateway.settings import GatewaySettings, Price
+from fumehood.gateway.strict_json import StructureScan
 from fumehood.gateway.waiting import Spans
 
 OPEN_REQUESTS_MAX = 2 * REQUESTS_MAX
@@ -235,7 +236,7 @@ class Broker:
     async def _send(self, outgoing: _Outgoing, account: _Account) -> None:
         if not outgoing.headers.keys() <= PROVIDER_HEADERS:
             raise ValueError("the gateway writes no such headers")
-        checked = await self._checked(outgoing.path, outgoing.body, outgoing.headers)
+        checked = await self._checked(outgoing, account)
         provider = self._settings.provider_of(checked.model)
         if provider is None or provider.name != outgoing.provider:
             raise ValueError(f"another provider has the model {checked.model}")
@@ -285,11 +286,29 @@ class Broker:
             if account.order is not None:
                 account.order.report(checked.kind, answered=answered, overrun=overrun)
 
-    async def _checked(self, path: str, body: bytes, headers: Mapping[str, str]) -> ModelRequest:
-        if len(body) <= SMALL_BODY_BYTES:
-            return check_request(self._settings, path, body, headers)
+    async def _checked(self, outgoing: _Outgoing, account: _Account) -> ModelRequest:
+        if len(outgoing.body) <= SMALL_BODY_BYTES:
+            return self._parse(outgoing)
+        parsing = asyncio.ensure_future(self._parse_alone(outgoing, account))
+        try:
+            return await asyncio.shield(parsing)
+        except asyncio.CancelledError:
+            # Nothing ends the thread, so the request counts as open until it has ended.
+            await asyncio.wait([parsing])
+            if not parsing.cancelled():
+                parsing.exception()  # Otherwise asyncio logs that nothing read it.
+            raise
+
+    async def _parse_alone(self, outgoing: _Outgoing, account: _Account) -> ModelRequest:
         async with self._parses:
-            return await asyncio.to_thread(check_request, self._settings, path, body, headers)
+            if account.refused >= REFUSED_MAX:
+                raise ValueError("the seat has sent too many such requests")
+            return await asyncio.to_thread(self._parse, outgoing)
+
+    def _parse(self, outgoing: _Outgoing) -> ModelRequest:
+        if not StructureScan().take(outgoing.body):
+            raise ValueError("too many JSON values")
+        return check_request(self._settings, outgoing.path, outgoing.body, outgoing.headers)
 
     async def _pass_on(self, number: int, started: StartedResponse, reader: ResponseReader) -> None:
         self._add_wait(*started.delay_ms)
@@ -336,7 +355,7 @@ def _outgoing(message: _Message) -> _Outgoing:
             "provider": str(provider),
             "path": str(path),
             "headers": dict(headers),
-        }:
+        } if all(isinstance(value, str) for value in headers.values()):
             body = content[body_at:]
             return _Outgoing(message.number, seat, provider, path, headers, body, len(content))
     raise ValueError("the head is malformed")

@@ -44,6 +44,8 @@ class Capability(Enum):
     """The provider searches stored files."""
     IMAGE_GENERATION = "image_generation"
     """The provider generates images."""
+    MEDIA_OUTPUT = "media_output"
+    """The provider replies with images or speech, whose tokens have other prices than text."""
     IMAGE_URL = "image_url"
     """The provider fetches an image."""
     FILE_URL = "file_url"

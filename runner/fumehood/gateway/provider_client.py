@@ -32,6 +32,9 @@ of a request can cause it."""
 
 RECHECK_S = 2.0
 """Pause between two checks while a provider may still work on requests of the episode."""
+ABANDONED_MS = 1_000
+"""A provider may still work on a request that failed after this time or later: a proxy can give up
+before the server behind it does."""
 UNREAD_BYTES_MAX = 16 << 20
 """Part of a response that is kept for a slow reader."""
 
@@ -178,6 +181,8 @@ class DirectResponse:
         self._arrived = asyncio.Queue[bytes | None]()
         self._unread_bytes = 0
         self._was_read = asyncio.Event()
+        # At once: a process that does not read its connection would otherwise keep the place.
+        self._receiving = asyncio.create_task(self._receive())
 
     async def parts(self) -> AsyncIterator[bytes]:
         """Yield the body as it arrives.
@@ -188,15 +193,11 @@ class DirectResponse:
         Raises:
             ResponseTooLarge: it exceeds the limit; the reader has got the part before.
         """
-        receiving = asyncio.create_task(self._receive())
-        try:
-            while (part := await self._arrived.get()) is not None:
-                self._unread_bytes -= len(part)
-                self._was_read.set()
-                yield part
-            await receiving
-        finally:
-            receiving.cancel()
+        while (part := await self._arrived.get()) is not None:
+            self._unread_bytes -= len(part)
+            self._was_read.set()
+            yield part
+        await self._receiving
 
     async def _receive(self) -> None:
         size_bytes = 0
@@ -221,6 +222,8 @@ class DirectResponse:
 
     async def close(self) -> None:
         """Close the connection, and let another request take its place."""
+        self._receiving.cancel()
+        await asyncio.gather(self._receiving, return_exceptions=True)
         try:
             await self._response.aclose()
         finally:
@@ -423,10 +426,13 @@ class ProviderClient:
             try:
                 response = await self._client.send(self._build(request), stream=True)
             except httpx2.TransportError as error:
-                if isinstance(error, httpx2.ReadTimeout):
+                is_sent = not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
+                if isinstance(error, httpx2.ReadTimeout) or (is_sent and _is_long(began_ms)):
                     self._leave(request)
                 raise _Retry(f"does not answer: {type(error).__name__}") from None
             status = response.status_code
+            if status >= 500 and _is_long(began_ms):
+                self._leave(request)
             if status in RETRIED_STATUS and not is_last:
                 wait_s = _seconds(response.headers.get("retry-after"))
                 await response.aclose()
@@ -462,6 +468,10 @@ class ProviderClient:
             wait_exponential_jitter(multiplier=0.25, max=longest_wait_s, jitter=0.25)(state),
             longest_wait_s,
         )
+
+
+def _is_long(began_ms: int) -> bool:
+    return _now_ms() - began_ms >= ABANDONED_MS
 
 
 def _place(request: ProviderRequest) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import time
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from operator import itemgetter
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,7 @@ class Spans:
 
     def __init__(self) -> None:
         self._spans = list[tuple[int, int]]()
-        """Start and end of each span, without overlaps, in no order."""
+        """Start and end of each span, without overlaps, in order."""
 
     def add(self, began_ms: int, ended_ms: int) -> int:
         """Add a span and return by how many milliseconds the union has grown.
@@ -32,17 +34,15 @@ class Spans:
             began_ms: start, on the same clock for all spans.
             ended_ms: end, not before the start.
         """
-        apart = list[tuple[int, int]]()
-        known_ms = 0
-        growing = (began_ms, ended_ms)
-        for span in self._spans:
-            if span[1] < began_ms or ended_ms < span[0]:
-                apart.append(span)
-                continue
-            known_ms += span[1] - span[0]
-            growing = (min(growing[0], span[0]), max(growing[1], span[1]))
-        self._spans = [*apart, growing]
-        return growing[1] - growing[0] - known_ms
+        # Spans end in the order in which they start, and most new ones are the last.
+        first = bisect_left(self._spans, began_ms, key=itemgetter(1))
+        after = bisect_right(self._spans, ended_ms, lo=first, key=itemgetter(0))
+        within = self._spans[first:after]
+        known_ms = sum(end - start for start, end in within)
+        if within:
+            began_ms, ended_ms = min(began_ms, within[0][0]), max(ended_ms, within[-1][1])
+        self._spans[first:after] = [(began_ms, ended_ms)]
+        return ended_ms - began_ms - known_ms
 
 
 class WaitCredit:

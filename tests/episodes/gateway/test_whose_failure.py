@@ -12,6 +12,7 @@ from threading import Event
 import pytest
 
 from fumehood.gateway.health_check import ATTEMPTS, TEXT
+from fumehood.gateway.provider_client import ABANDONED_MS
 from fumehood.gateway.settings import ModelsMode
 from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply
@@ -134,6 +135,34 @@ def test_a_provider_is_checked_again_without_the_requests_that_the_agent_left(
         asked = [b"later" in each.body for each in models.asked[before:]]
         known = [is_check(each) for each in models.asked[before:]]
         assert True not in asked or asked.index(True) > known.index(True) + 2 * ATTEMPTS
+
+
+@pytest.mark.slow
+def test_a_provider_may_work_on_a_request_that_a_proxy_gave_up(
+    script: Script, models: ScriptedModels
+) -> None:
+    busy, patience = Event(), Event()
+    busy.set()
+    gave_up, refuses = ScriptedReply(status=504), ScriptedReply(status=503)
+
+    def behind_a_proxy(asked: AskedOfModel) -> ScriptedReply:
+        if is_check(asked):
+            return refuses if busy.is_set() else WORKS
+        patience.wait(ABANDONED_MS / 1000)
+        return gave_up
+
+    script.answers(behind_a_proxy)
+    before = len(models.asked)
+    with (
+        new_service(models, silence_max_s=10 * PATIENCE_S) as seat,
+        ThreadPoolExecutor(1) as agent,
+    ):
+        asking = agent.submit(seat.ask, CHAT, chat())
+        assert wait_until(lambda: sum(map(is_check, models.asked[before:])) >= 2 * ATTEMPTS)
+        assert not asking.done(), "the provider may still work on the request"
+        busy.clear()
+        assert asking.result(PATIENCE_S)[0] == 504
+        assert goes_on(seat)
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ from fumehood.gateway.broker import OPEN_BODIES_MAX, OPEN_REQUESTS_MAX, REFUSED_
 from fumehood.gateway.provider_client import ProviderClient
 from fumehood.gateway.provider_queue import ProviderQueue
 from fumehood.gateway.requests import SMALL_BODY_BYTES
+from fumehood.gateway.strict_json import VALUES_MAX
 from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply
 from tests.parts.listening import PATIENCE_S
@@ -104,6 +105,7 @@ def test_a_request_of_the_gateway_is_sent() -> None:
         body(model="another"),
         b'{"model": "m1", "model": "m1"}',
         b"not JSON",
+        b'{"model": "m1", "messages": [' + b"[]," * VALUES_MAX + b"0]}",
     ],
 )
 def test_a_body_that_the_gateway_would_refuse_is_not_sent(forged: bytes) -> None:
@@ -191,6 +193,41 @@ def test_an_episode_that_has_ended_leaves_its_places_to_the_others() -> None:
 
     with ScriptedModels(lambda _: ScriptedReply(text="ok")) as models:
         assert asyncio.run(run()) == [False, True]
+
+
+def test_a_process_that_does_not_read_its_responses_keeps_no_place() -> None:
+    async def run() -> int:
+        settings = gateway_settings(models, attempts=1)
+        (provider,) = settings.providers
+        client = ProviderClient(settings, {provider: ProviderQueue(provider, 1)})
+        connections = [socket.socketpair() for _ in range(2)]
+        brokers = [Broker(settings, client) for _ in connections]
+        for broker in brokers:
+            broker.limit({"agent": Budget()})
+        served = [
+            asyncio.create_task(broker.serve(there))
+            for broker, (_, there) in zip(brokers, connections, strict=True)
+        ]
+        unread, read = [await asyncio.open_connection(sock=here) for here, _ in connections]
+        content = message("agent")
+        unread[1].transport.pause_reading()
+        unread[1].write(struct.pack(">IBI", len(content), SEND, 1) + content)
+        while not models.asked:
+            await asyncio.sleep(0.01)
+        read[1].write(struct.pack(">IBI", len(content), SEND, 1) + content)
+        kind = 0
+        async with asyncio.timeout(PATIENCE_S):
+            while kind != ENDED:
+                size, kind, _ = struct.unpack(">IBI", await read[0].readexactly(9))
+                await read[0].readexactly(size)
+        for _, writer in (unread, read):
+            writer.close()
+        await asyncio.gather(*served)
+        await client.close()
+        return kind
+
+    with ScriptedModels(lambda _: ScriptedReply(text="x" * (8 << 20))) as models:
+        assert asyncio.run(run()) == ENDED
 
 
 def test_a_large_request_is_sent() -> None:
