@@ -39,11 +39,16 @@ test: setup-dev bubblewrap ## run the tests, or those in TESTS="FOLDER..."; skip
 
 .PHONY: test-all
 test-all: test ## run the tests, then the slow ones: all languages and engines, chaos
-	@scripts/run-tests --all -m slow
+	@scripts/run-tests --all -m slow $(TESTS)
 
 .PHONY: test-release
 test-release: setup-dev images ## run the longest tests, which take minutes each
 	@scripts/run-tests --all --release -m release
+
+.PHONY: test-vm
+test-vm: images ## run the tests of boxes in a virtual machine with control groups of version 2
+	@scripts/virtual-machine env SAME_EXAMPLES=1 make test-all \
+	    TESTS="tests/unit/engines tests/conformance/test_engines.py tests/conformance/test_isolation.py"
 
 .PHONY: test-fast
 test-fast: setup-dev ## run the tests that need no box, and stop at the first failure
