@@ -70,7 +70,9 @@ def test_programs_of_root_get_no_inotify_instance_and_take_users_only_on_conditi
     allowed, refused, *conditional = json.loads(docker_profile(of_root=True))["syscalls"]
     inotify = {"inotify_init", "inotify_init1"}
     takes_user = {"setuid", "setfsuid", "setreuid", "setresuid"}
-    assert set(ALLOWED) - set(allowed["names"]) == inotify | takes_user
+    assert set(ALLOWED) - set(allowed["names"]) == inotify | takes_user | {"fallocate"}
+    (reserves,) = [rule for rule in conditional if rule["names"] == ["fallocate"]]
+    assert reserves["errnoRet"] == errno.EOPNOTSUPP
     assert set(refused["names"]) - set(REFUSED) == inotify
     limited = [rule for rule in conditional if rule["names"][0] in takes_user]
     assert {rule["names"][0] for rule in limited} == takes_user

@@ -263,8 +263,11 @@ class TooLarge(Exception):
 class WorkspaceBox(Box, Protocol):
     """A started workspace. It can be read from outside also after :meth:`Box.kill`."""
 
-    def written_bytes(self) -> int:
+    def written_bytes(self, bytes_max: int | None = None) -> int:
         """Return the size of the files that differ from the image.
+
+        Args:
+            bytes_max: the engine may stop measuring beyond it, and return any larger size.
 
         Raises:
             TooLarge: there is too much to measure.

@@ -36,7 +36,8 @@ def docker_profile(*, of_root: bool = False) -> str:
     Args:
         of_root: for boxes whose programs are root for the host's kernel. The kernel counts
             inotify instances per user, so such a box gets none; otherwise it could take those of
-            the host. Its programs cannot take the users that Fumehood gives to episodes and boxes.
+            the host. Its programs cannot take the users that Fumehood gives to episodes and boxes,
+            and they cannot reserve space on the disk without writing it.
     """
     refusal = {"action": "SCMP_ACT_ERRNO", "errnoRet": errno.ENOSYS}
     otherwise = {"defaultAction": "SCMP_ACT_ERRNO", "defaultErrnoRet": errno.ENOSYS}
@@ -45,10 +46,17 @@ def docker_profile(*, of_root: bool = False) -> str:
     # do not fall back.
     withheld = _INOTIFY if of_root else ()
     refused = {"names": [*REFUSED, *withheld], **refusal}
+    # As on a file system without it: the C library then writes the bytes itself.
+    no_reserve = {**refusal, "names": list(_RESERVES), "errnoRet": errno.EOPNOTSUPP}
+    unsupported = [no_reserve] if of_root else []
     # Not refused explicitly: that would also refuse what the conditions allow.
     limited = _TAKES_USER if of_root else {}
     allowed = {
-        "names": [name for name in ALLOWED if name not in {*withheld, *limited}],
+        "names": [
+            name
+            for name in ALLOWED
+            if name not in {*withheld, *limited, *(_RESERVES if of_root else ())}
+        ],
         "action": "SCMP_ACT_ALLOW",
     }
     conditional = [
@@ -66,7 +74,11 @@ def docker_profile(*, of_root: bool = False) -> str:
         "args": _docker_arguments(NO_AUDIT),
     }
     return json.dumps(
-        {**otherwise, "archMap": native, "syscalls": [allowed, refused, no_audit, *conditional]}
+        {
+            **otherwise,
+            "archMap": native,
+            "syscalls": [allowed, refused, no_audit, *unsupported, *conditional],
+        }
     )
 
 
@@ -165,6 +177,8 @@ _TAKES_USER = {"setuid": 1, "setfsuid": 1, "setreuid": 2, "setresuid": 3}
 """Calls that change the user of a process → how many users they take."""
 _USER_PARTS = ((0, 0xFFFF_0000), (_ALL, _ALL))
 """Value and mask of permitted users: a number below 65,536, or -1, which changes nothing."""
+_RESERVES = ("fallocate",)
+"""Reserves gigabytes on a disk in less time than passes between two measurements."""
 _INOTIFY = ("inotify_init", "inotify_init1")
 _NEW_NAMESPACES = 0x7E02_0000
 """Every flag of clone(2) that makes a namespace. Source: linux/sched.h."""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from fumehood.core.errors import InfraError
 from fumehood.engines.docker import written
 from fumehood.engines.docker.written import (
     INODE_BYTES,
@@ -22,7 +23,7 @@ from fumehood.engines.oci.workspace_files import differences
 from tests.parts.listening import wait_until
 
 MIB = 1 << 20
-pytestmark = pytest.mark.skipif(shutil.which("du") is None, reason="du is not installed")
+pytestmark = pytest.mark.skipif(shutil.which("find") is None, reason="find is not installed")
 
 
 @pytest.fixture(autouse=True)
@@ -47,6 +48,21 @@ def test_files_below_long_paths_count(tmp_path: Path) -> None:
     command = [sys.executable, "-c", program]
     subprocess.run(command, cwd=tmp_path, check=True)
     assert used_bytes(tmp_path) >= MIB
+
+
+def test_a_measurement_ends_beyond_the_limit_and_counts_a_file_with_several_names_once(
+    tmp_path: Path,
+) -> None:
+    for number in range(100):
+        (tmp_path / str(number)).write_bytes(bytes(8192))
+    whole = used_bytes(tmp_path)
+    assert whole == used_bytes(tmp_path, whole)
+    assert 50_000 < used_bytes(tmp_path, 50_000) < 80_000
+    for number in range(100):
+        (tmp_path / f"{number} again").hardlink_to(tmp_path / str(number))
+    assert used_bytes(tmp_path) - whole < 100 * INODE_BYTES
+    with pytest.raises(InfraError):
+        used_bytes(tmp_path / "missing")
 
 
 def test_deleted_files_that_are_open_count_once(tmp_path: Path) -> None:

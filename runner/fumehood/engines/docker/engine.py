@@ -500,7 +500,7 @@ class DockerBox:
                 self._closed = self._output.finish(_DRAIN_TIMEOUT_S)
             return self._closed
 
-    def written_bytes(self) -> int:
+    def written_bytes(self, bytes_max: int | None = None) -> int:
         """Return the size of the files that differ from the image.
 
         Root also counts deleted files that are open, and a size for each file.
@@ -510,7 +510,7 @@ class DockerBox:
         # The daemon can be on another machine.
         if files is None or pid is None or not files.upper.is_dir():
             return self._daemon.written_bytes(self._name)
-        return files.written_bytes(pid)
+        return files.written_bytes(pid, bytes_max)
 
     def deleted(self) -> tuple[str, ...]:
         """Return the paths of the image that were deleted, sorted."""

@@ -43,8 +43,12 @@ class ContainerFiles:
     network_files: tuple[Path, ...]
     """Files such as /etc/hosts, which the daemon mounts into the container from another folder."""
 
-    def written_bytes(self, pid: int) -> int:
-        """Return the size of what the container wrote; ``pid`` is one of its processes.
+    def written_bytes(self, pid: int, bytes_max: int | None) -> int:
+        """Return the size of what the container wrote.
+
+        Args:
+            pid: one of its processes.
+            bytes_max: see :func:`used_bytes`.
 
         Raises:
             InfraError: the upper folder cannot be read.
@@ -57,7 +61,7 @@ class ContainerFiles:
         beside = sum(
             path.stat().st_blocks * _BLOCK_BYTES for path in self.network_files if path.is_file()
         )
-        return deleted + beside + used_bytes(self.upper)
+        return deleted + beside + used_bytes(self.upper, bytes_max)
 
 
 class ListedPaths:
@@ -99,14 +103,36 @@ def require_short_list(folder: Path) -> None:
                     folders.append(entry.path)
 
 
-def used_bytes(folder: Path) -> int:
+def used_bytes(folder: Path, bytes_max: int | None = None) -> int:
     """Return the allocated size of all files below a folder, with :data:`INODE_BYTES` for each.
+
+    Args:
+        folder: in which programs may work meanwhile.
+        bytes_max: stop when the size so far exceeds it. A program can move a folder so that it is
+            found again and again, and the measurement would not end.
 
     Raises:
         InfraError: the folder cannot be read.
     """
-    # These programs change folders, so no path is too long for them.
-    return _du(folder, "--block-size=1") + INODE_BYTES * _du(folder, "--inodes")
+    # This program changes folders, so no path is too long for it.
+    command = ["find", str(folder), "-xdev", "(", "-links", "1", "-o", "-type", "d", ")"]
+    command += ["-printf", "%b\n", "-o", "-printf", "%b %i\n"]
+    size_bytes, linked = 0, set[bytes]()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as listing:
+        assert listing.stdout is not None
+        for line in listing.stdout:
+            blocks, _, inode = line.partition(b" ")
+            if inode in linked:
+                continue
+            if inode:
+                linked.add(inode)
+            size_bytes += int(blocks) * _BLOCK_BYTES + INODE_BYTES
+            if bytes_max is not None and size_bytes > bytes_max:
+                listing.kill()
+                break
+    if not size_bytes:
+        raise InfraError(f"cannot measure {folder}: it is not there or cannot be read")
+    return size_bytes
 
 
 def deleted_bytes(pid: int, device: int | None = None) -> int:
@@ -185,14 +211,3 @@ def _entries(folder: str) -> list[str]:
         return [f"{folder}/{name}" for name in os.listdir(folder)]
     except OSError:  # The process has ended.
         return []
-
-
-def _du(folder: Path, unit: str) -> int:
-    # It also reports files that disappear meanwhile, with the sum of the others.
-    listed = subprocess.run(["du", "-s", "-x", unit, str(folder)], capture_output=True, check=False)
-    size = listed.stdout.partition(b"\t")[0]
-    if not size.isdigit():
-        raise InfraError(
-            f"cannot measure {folder}: {listed.stderr.decode(errors='replace')[-200:]}"
-        )
-    return int(size)

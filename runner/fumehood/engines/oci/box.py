@@ -54,9 +54,9 @@ class OciBox(ChildBox):
             return int(self._pid_file.read_text("ascii"))
         return super().host_pid()
 
-    def written_bytes(self) -> int:
+    def written_bytes(self, bytes_max: int | None = None) -> int:
         """Return the size of the files that differ from the image."""
-        return self._of_workspace().written_bytes(self.host_pid())
+        return self._of_workspace().written_bytes(self.host_pid(), bytes_max)
 
     def deleted(self) -> tuple[str, ...]:
         """Return the paths of the image that were deleted, sorted."""

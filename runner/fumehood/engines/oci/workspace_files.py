@@ -49,12 +49,17 @@ class WorkspaceFiles:
         self._seen = seen
         self._image = image
 
-    def written_bytes(self, pid: int | None) -> int:
+    def written_bytes(self, pid: int | None, bytes_max: int | None) -> int:
         """Return the size of the files that differ from the image, with that of deleted files that
-        are open, and a size for each file; ``pid`` is a process of the box."""
+        are open, and a size for each file.
+
+        Args:
+            pid: a process of the box.
+            bytes_max: see :func:`used_bytes`.
+        """
         # Deleted files first, because a program can delay this measurement and write meanwhile.
         deleted = deleted_bytes(pid, self._device) if pid else 0
-        return deleted + used_bytes(self._root.upper)
+        return deleted + used_bytes(self._root.upper, bytes_max)
 
     def differences(self) -> tuple[frozenset[str], tuple[str, ...]]:
         """Return the changed and the deleted paths.

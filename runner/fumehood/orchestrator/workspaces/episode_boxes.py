@@ -485,14 +485,14 @@ class EpisodeWorkspace:
 
     def _excess(self, box: WorkspaceBox) -> str:
         """Return why a workspace must be killed; empty if it may continue."""
+        limit = self._plan.limits.tmp_bytes
         try:
-            written_bytes = self._twice(box.written_bytes)
+            written_bytes = self._twice(lambda: box.written_bytes(limit))
         except TooLarge as error:
             return str(error)
         except BadArtifacts as error:
             # A workspace that has ended cannot be measured.
             return "" if box.wait(0) else str(error)
-        limit = self._plan.limits.tmp_bytes
         is_over = written_bytes > limit
         return f"the workspace wrote {written_bytes} bytes, of at most {limit}" if is_over else ""
 

@@ -237,7 +237,7 @@ def _wait(
         if is_abandoned():
             raise InfraError("the run was stopped")
         try:
-            written_bytes = box.written_bytes()
+            written_bytes = box.written_bytes(limit_bytes)
         except TooLarge as error:
             return None, str(error)
         except InfraError:
