@@ -210,7 +210,6 @@ def test_a_process_that_does_not_read_its_responses_keeps_no_place() -> None:
         ]
         unread, read = [await asyncio.open_connection(sock=here) for here, _ in connections]
         content = message("agent")
-        unread[1].transport.pause_reading()
         unread[1].write(struct.pack(">IBI", len(content), SEND, 1) + content)
         while not models.asked:
             await asyncio.sleep(0.01)
