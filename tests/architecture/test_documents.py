@@ -126,6 +126,7 @@ def test_the_published_schema_is_the_printed_one(name: str) -> None:
     assert _read(f"docs/{name}.schema.json") == printed.output, "make schemas"
 
 
+@pytest.mark.slow
 def test_the_page_of_faults_lists_every_family() -> None:
     command = [sys.executable, "scripts/fault-table", "--check"]
     assert subprocess.run(command, cwd=ROOT, check=False).returncode == 0, "scripts/fault-table"

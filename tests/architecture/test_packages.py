@@ -72,6 +72,7 @@ def _libraries_in_use() -> dict[str, set[str]]:
     return used
 
 
+@pytest.mark.slow
 def test_packages_import_only_what_the_contracts_allow(capsys: pytest.CaptureFixture[str]) -> None:
     status = lint_imports(config_filename=str(ROOT / ".importlinter"), no_cache=True)
     assert status == EXIT_STATUS_SUCCESS, capsys.readouterr().out

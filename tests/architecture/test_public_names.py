@@ -6,6 +6,8 @@ import inspect
 from importlib import import_module
 from types import ModuleType
 
+import pytest
+
 from tests.architecture.project import PACKAGES, modules
 
 
@@ -24,6 +26,7 @@ def _shown(module: ModuleType) -> set[str]:
     }
 
 
+@pytest.mark.slow
 def test_a_front_shows_what_it_lists_and_no_more() -> None:
     fronts = [module for module in _modules() if hasattr(module, "__all__")]
     assert fronts

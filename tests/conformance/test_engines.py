@@ -75,6 +75,7 @@ def test_an_agent_that_kills_all_processes_has_exited(boxes: Boxes) -> None:
     assert ended.reason is ExitReason.EXITED
 
 
+@pytest.mark.slow
 def test_a_box_killed_from_outside_is_an_infrastructure_failure(boxes: Boxes) -> None:
     box = boxes.start("import time; time.sleep(600)")
     if boxes.engine.name == "docker":
@@ -117,11 +118,13 @@ def test_a_running_box_has_no_exit_yet(boxes: Boxes) -> None:
     assert ended.code == 0
 
 
+@pytest.mark.slow
 def test_wait_can_be_called_again(boxes: Boxes) -> None:
     box = boxes.start("raise SystemExit(3)")
     assert box.wait(PATIENCE_MS) == box.wait(PATIENCE_MS)
 
 
+@pytest.mark.slow
 def test_kill_ends_processes_that_ignore_signals_and_their_children(
     boxes: Boxes, listener: Listener
 ) -> None:
@@ -137,6 +140,7 @@ def test_kill_ends_processes_that_ignore_signals_and_their_children(
         assert hangs_up(child)
 
 
+@pytest.mark.slow
 def test_kill_can_be_called_at_any_time(boxes: Boxes) -> None:
     box = boxes.start("pass")
     ended = box.wait(PATIENCE_MS)
@@ -147,6 +151,7 @@ def test_kill_can_be_called_at_any_time(boxes: Boxes) -> None:
     box.kill()
 
 
+@pytest.mark.slow
 def test_closing_a_running_box_ends_all_its_processes(boxes: Boxes, listener: Listener) -> None:
     box = boxes.start(
         f"import os, time; os.fork(); print('here', flush=True); {CONNECT} time.sleep(600)", SOCKET
@@ -159,6 +164,7 @@ def test_closing_a_running_box_ends_all_its_processes(boxes: Boxes, listener: Li
     assert box.close() == output
 
 
+@pytest.mark.slow
 def test_a_box_reaches_the_socket_of_its_seat(boxes: Boxes, listener: Listener) -> None:
     box = boxes.start(f"{CONNECT} s.sendall(b'hello'); print(s.recv(5).decode())", SOCKET)
     with listener.accept() as connection:
@@ -176,6 +182,7 @@ def test_mounts_appear_at_their_targets(boxes: Boxes, tmp_path: Path) -> None:
     assert output.stdout == b"[1]\n"
 
 
+@pytest.mark.slow
 def test_arguments_follow_the_command(boxes: Boxes) -> None:
     assert boxes.says("import sys; print(sys.argv[1:])", "a b", "--c") == "['a b', '--c']"
 
@@ -236,6 +243,7 @@ def _start_owner(boxes: Boxes) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, env={"PYTHONPATH": ":".join(sys.path)})
 
 
+@pytest.mark.slow
 def test_a_module_is_found_in_the_current_folder(
     boxes: Boxes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -256,6 +264,7 @@ def test_a_module_is_found_in_the_current_folder(
     assert box.close().stdout == b"/agent/mine.py\n"
 
 
+@pytest.mark.slow
 def test_a_module_that_the_box_cannot_read_is_an_input_error(
     isolated: Boxes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -72,6 +72,7 @@ def test_a_file_cannot_grow_beyond_its_limit(isolated: Boxes) -> None:
     assert ended.reason is ExitReason.EXITED
 
 
+@pytest.mark.slow
 def test_tmp_cannot_grow_beyond_its_limit(isolated: Boxes) -> None:
     code = (
         "import sys\ntry:\n for n in range(8): open(f'/tmp/{n}', 'wb').write(bytes(1 << 20))\n"
@@ -80,6 +81,7 @@ def test_tmp_cannot_grow_beyond_its_limit(isolated: Boxes) -> None:
     assert "No space left" in isolated.says(code, limits=Limits(tmp_bytes=4 * MIB))
 
 
+@pytest.mark.slow
 def test_programs_in_tmp_cannot_be_executed(containers: Boxes) -> None:
     code = """
 import os, shutil, subprocess, sys
@@ -91,6 +93,7 @@ except PermissionError: print('refused')
     assert containers.says(code) == "refused"
 
 
+@pytest.mark.slow
 def test_the_socket_folder_is_read_only(isolated: Boxes) -> None:
     (isolated.socket_dir / "there").write_text("before")
     (isolated.socket_dir / "there").chmod(0o666)
@@ -123,6 +126,7 @@ for kind, address in ((socket.SOCK_STREAM, ('192.0.2.1', 80)),
     assert set(isolated.says(code).split("\n")) == {"no way"}
 
 
+@pytest.mark.slow
 def test_the_environment_holds_the_documented_minimum(isolated: Boxes) -> None:
     allowed = ENVIRONMENT_NAMES | set(isolated.image.environment) | OFFICIAL_BASE_NAMES
     environment = evaluate(isolated, "dict(os.environ)")
@@ -149,6 +153,7 @@ print(*(text(p).replace(text('/proc/self/cmdline'), '') for p in glob.glob('/pro
     assert names == []
 
 
+@pytest.mark.slow
 def test_other_processes_of_the_host_cannot_be_seen(isolated: Boxes) -> None:
     assert len(evaluate(isolated, "[n for n in os.listdir('/proc') if n.isdecimal()]")) < 8
 
@@ -189,6 +194,7 @@ def test_one_process_cannot_exceed_the_memory_limit(isolated: Boxes) -> None:
     assert ended.code != 0
 
 
+@pytest.mark.slow
 def test_the_number_of_open_files_is_limited(isolated: Boxes) -> None:
     code = "import os\ntry:\n while True: os.dup(0)\nexcept OSError as e: print(e.strerror)"
     assert "Too many open files" in isolated.says(code, limits=Limits(open_files=64))

@@ -165,6 +165,7 @@ def eventually(is_so: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_a_workspace_that_is_killed_twice_was_not_killed_from_outside(
     workspaces: Workspaces,
 ) -> None:
@@ -177,6 +178,7 @@ def test_a_workspace_that_is_killed_twice_was_not_killed_from_outside(
     assert ended.reason is ExitReason.KILLED
 
 
+@pytest.mark.slow
 def test_programs_are_root_in_the_environment_of_the_image(workspaces: Workspaces) -> None:
     said = workspaces.says(
         "id -u; pwd; echo $HOME $GREETING $HOSTNAME\n"
@@ -248,6 +250,7 @@ def test_a_missing_working_folder_is_made(workspaces: Workspaces) -> None:
     assert box.close().stdout == b"/made/here\n"
 
 
+@pytest.mark.slow
 def test_the_engine_reports_what_was_changed_and_deleted(workspaces: Workspaces) -> None:
     box = workspaces.ended(CHANGES)
     changed = {path for path in box.changed() if path.startswith("/app/")}
@@ -266,6 +269,7 @@ def test_an_unchanged_workspace_has_no_changes(workspaces: Workspaces) -> None:
     assert box.deleted() == ()
 
 
+@pytest.mark.slow
 def test_files_and_folders_are_copied_out_as_they_are(workspaces: Workspaces) -> None:
     box = workspaces.ended("echo text > kept/new; ln -s /etc/passwd kept/linked; mkfifo kept/pipe")
     copied = entries(box.copy_out("/app/kept", BYTES_MAX))
@@ -391,6 +395,7 @@ def test_a_paused_workspace_can_be_closed(workspaces: Workspaces) -> None:
     box.close()
 
 
+@pytest.mark.slow
 def test_commands_run_in_a_workspace_with_its_rights(workspaces: Workspaces) -> None:
     box = workspaces.live("exec sleep 600")
     box.unpack(packed(tests__run="cat /proc/self/status > /app/status; pwd > /app/pwd; exit $1"))

@@ -43,6 +43,7 @@ def names(daemon: APIClient, image: Image) -> Iterator[list[str]]:
         daemon.remove_container(container, v=True)
 
 
+@pytest.mark.slow
 def test_an_unchanged_image_is_not_built_again(image: Image) -> None:
     said: list[str] = []
     assert build_agent_python(said.append) == image.reference

@@ -207,6 +207,7 @@ def test_the_memory_of_a_box_holds_nothing_of_another_one(
     assert _says(forking, socket_dir, MEMORY) == "0\n"
 
 
+@pytest.mark.slow
 def test_random_numbers_of_boxes_differ(forking: BubblewrapEngine, socket_dir: Path) -> None:
     code = "import random, ssl, uuid; print(random.random(), ssl.RAND_bytes(8), uuid.uuid1().hex)"
     numbers = [_says(forking, socket_dir, code).split() for _ in range(2)]
@@ -222,6 +223,7 @@ def test_a_box_leaves_no_open_file(forking: BubblewrapEngine, socket_dir: Path) 
     assert wait_until(lambda: len(os.listdir("/proc/self/fd")) <= files)
 
 
+@pytest.mark.slow
 def test_a_prepared_process_that_was_killed_is_replaced(
     forking: BubblewrapEngine, socket_dir: Path
 ) -> None:
@@ -238,6 +240,7 @@ def test_a_prepared_process_that_was_killed_is_replaced(
     pytest.fail("no box can be forked any more")
 
 
+@pytest.mark.slow
 def test_a_failed_fork_does_not_prevent_later_ones(
     forking: BubblewrapEngine, socket_dir: Path
 ) -> None:

@@ -107,6 +107,7 @@ def test_an_agent_gets_the_task_and_the_tools_and_its_last_message_is_the_answer
     assert played.permissions() == [("call of get_account", "allow_once")]
 
 
+@pytest.mark.slow
 def test_a_policy_can_reject_all_permissions(player: Player) -> None:
     played = player.play("looks", "--permissions", "reject")
     assert played.calls() == []
@@ -119,6 +120,7 @@ def test_the_client_offers_no_files_and_no_terminal(player: Player) -> None:
     assert played.end() == {"outcome": "finished", "answer": "Let me look. -32601"}
 
 
+@pytest.mark.slow
 def test_every_message_of_the_user_is_a_prompt_in_one_session(player: Player) -> None:
     further = (Turn("And then?"), Turn("Thanks.\n"))
     seat = SeatSpec(instruction="First.", budget=Budget(), further_turns=further)

@@ -100,6 +100,7 @@ def test_a_clumsy_agent_passes_without_failures(look: Look) -> None:
     assert (finding.verdict, finding.detail) == (Verdict.HOLDS, "finished, 1 call")
 
 
+@pytest.mark.slow
 def test_a_case_that_was_not_reached_does_not_pass(look: Look) -> None:
     by_name = {finding.name: finding for finding in look("noop", "denied", "turns", "budget_end")}
     assert by_name["denied"].detail == "no call of the agent reached a fault"

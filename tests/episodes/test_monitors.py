@@ -227,6 +227,7 @@ def test_a_monitor_that_does_not_begin_is_a_failure_of_the_infrastructure(
     assert rejection_kind(raised.value.field) is InfraKind.MONITOR
 
 
+@pytest.mark.slow
 def test_code_in_the_process_of_an_episode_cannot_begin_it_again() -> None:
     host = MonitorHost([python_monitor("Broken")])
     service_end, process_end = socket.socketpair()

@@ -81,6 +81,7 @@ MESSAGES: dict[str, Callable[[Listened], None]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("message", MESSAGES)
 def test_beyond_the_limit_the_sockets_close(pool: ServicePool, message: str) -> None:
     spec = episode_spec(episode_id=message)

@@ -133,6 +133,7 @@ def test_a_seat_starts_when_it_first_has_the_turn(
         episode.close()
 
 
+@pytest.mark.slow
 def test_a_call_out_of_turn_is_executed_when_the_seat_has_the_turn(
     episode: Listened, threads: ThreadPoolExecutor
 ) -> None:

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from fumehood_agent import Failure, JsonObject, Remaining, Reply, Value, wire
 from fumehood_agent._proto.v1 import tool_pb2 as pb
 
+pytestmark = pytest.mark.slow
+
 _text = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 _numbers = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 _scalars = st.none() | st.booleans() | _numbers | _text

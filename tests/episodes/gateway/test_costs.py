@@ -242,6 +242,7 @@ def test_money_is_counted_by_the_price_table(seat: Asker, script: Script) -> Non
     assert (status, answer["error"]["code"]) == (402, "out_of_budget")
 
 
+@pytest.mark.slow
 @with_budget(wall_ms=600_000, model_calls=10)
 def test_the_delay_by_a_busy_provider_is_not_charged_to_the_agent(
     seat: Asker, script: Script, models: ScriptedModels

@@ -67,6 +67,7 @@ WORKS = ScriptedReply(text="OK")
 HANGS_UP = ScriptedReply(hangs_up=True)
 
 
+@pytest.mark.slow
 @with_budget(wall_ms=60_000)
 @pytest.mark.parametrize("status", [400, 401, 403, 408, 409, 429, 500, 502, 503, 529])
 @pytest.mark.parametrize("model", ["m1", "m-of-its-own"])

@@ -49,6 +49,7 @@ def test_the_digest_identifies_the_events(
     assert (verify_chain(sealed(one)) == verify_chain(sealed(other))) == same
 
 
+@pytest.mark.slow
 @bounded
 @given(EVENTS, st.data())
 def test_a_truncated_trace_is_found(events: list[dict[str, Any]], data: st.DataObject) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
@@ -84,6 +85,7 @@ def test_transfers_keep_the_sum_and_never_overdraw(
     assert all(account["balance"] == round(account["balance"], 2) for account in after.values())
 
 
+@pytest.mark.slow
 @bounded
 @given(
     calls=st.lists(

@@ -9,6 +9,7 @@ from dataclasses import replace
 from threading import Barrier
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -86,6 +87,7 @@ def _events(wanted: Sequence[dict[str, str]], **budget: Any) -> list[JsonObject]
     return list(recorder.written())
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     calls=CALLS,

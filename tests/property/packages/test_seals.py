@@ -13,6 +13,8 @@ from fumehood.records.verify import verify
 from tests.parts.sealed_runs import finished_run
 from tests.property.packages.values import bounded
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def sound_run(tmp_path_factory: pytest.TempPathFactory) -> Path:

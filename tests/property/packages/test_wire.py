@@ -71,6 +71,7 @@ MESSAGES = st.one_of(
 )
 
 
+@pytest.mark.slow
 @bounded
 @given(SPECS)
 def test_an_episode_specification_round_trips(spec: EpisodeSpec) -> None:
@@ -129,6 +130,7 @@ def test_a_refusal_carries_kind_limit_and_actual_value(refusal: Refusal) -> None
     assert not answer.remaining
 
 
+@pytest.mark.slow
 @bounded
 @given(
     WIRE_TEXT, st.lists(st.builds(ToolSpec, WIRE_TEXT, OBJECTS, WIRE_TEXT), max_size=3), REMAINING

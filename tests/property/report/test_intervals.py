@@ -34,6 +34,7 @@ def test_an_interval_has_the_coverage_of_the_scipy_bootstrap(values: list[int], 
         assert (drawn <= end + 1e-9).mean() >= share - 0.025
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(result_lists())
 def test_an_interval_contains_its_mean_and_is_deterministic(
@@ -94,6 +95,7 @@ def test_for_one_trial_both_rates_equal_the_mean_success_rate_over_tasks(
         assert every.value <= at.value + 1e-9
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(
     st.lists(
@@ -122,6 +124,7 @@ def test_with_one_trial_the_interval_and_the_p_value_agree(
         assert (interval.low <= 0 <= interval.high) == (compared.p_value >= 0.05)
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(st.data())
 def test_every_episode_is_in_a_pair_or_counted_as_left_out(

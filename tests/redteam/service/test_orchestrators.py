@@ -80,6 +80,7 @@ def test_an_episode_id_is_in_use_while_the_episode_is_open(
             assert connection.task().instruction == "Do it."
 
 
+@pytest.mark.slow
 def test_closing_an_episode_does_not_close_a_later_one_with_the_same_id(
     client: ControlClient, episode_id: str
 ) -> None:
@@ -186,6 +187,7 @@ def test_both_sides_notice_a_killed_service(mortal_worker: ServiceWorker) -> Non
     assert not directory.exists()
 
 
+@pytest.mark.slow
 def test_a_full_service_rejects_another_episode_and_can_be_closed() -> None:
     with short_folder() as directory, ExitStack() as stack:
         limits = MessageLimits()

@@ -40,6 +40,7 @@ CONVERTERS = "bfcl_eval.eval_checker.ast_eval.type_convertor"
 NO_CALL: Move = {"submit": ""}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("category", "tasks"), {**PYTHON, **SOURCE_TEXT}.items())
 def test_gold_calls_are_valid_and_the_no_op_is_not(category: str, tasks: int) -> None:
     cases = Bfcl().load(f"{category}").cases
@@ -99,6 +100,7 @@ def test_irrelevance_requires_no_call(category: str, tasks: int) -> None:
     assert play(cases[0], (call, NO_CALL)).success is False
 
 
+@pytest.mark.slow
 def test_a_call_of_an_invented_function_counts() -> None:
     invented: Move = {"tool_name": "invented", "args": {}}
     irrelevant = Bfcl().load("irrelevance").cases[0]
@@ -115,6 +117,7 @@ def test_a_call_of_an_invented_function_counts() -> None:
     )
 
 
+@pytest.mark.slow
 def test_every_tool_has_a_name_that_providers_accept() -> None:
     for category in SINGLE_TURN:
         for case in Bfcl().load(category).cases:

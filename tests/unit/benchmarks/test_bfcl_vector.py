@@ -113,6 +113,7 @@ def test_texts_are_found_by_their_words() -> None:
     assert refused == "Error during execution: at least one result"
 
 
+@pytest.mark.slow
 def test_limits_and_wrong_types_are_those_of_the_original() -> None:
     moves = [call("core_memory_add", text=f"text {number}") for number in range(8)]
     *_, last = outputs(task(), *moves)

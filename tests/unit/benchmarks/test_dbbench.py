@@ -29,6 +29,7 @@ def _cases(path: Path = SAMPLE) -> tuple[Case, ...]:
     return load_suite(f"dbbench:sqlite:{path}").cases
 
 
+@pytest.mark.slow
 def test_the_oracle_solves_every_task_and_the_no_op_none() -> None:
     for case in _cases():
         assert _solves(case, case.gold.oracle) is True

@@ -80,6 +80,7 @@ def test_the_same_seed_gives_the_same_bytes_on_any_machine(tmp_path: Path) -> No
     assert sha256(one.read_bytes()).hexdigest() == FROZEN
 
 
+@pytest.mark.slow
 def test_a_generated_suite_loads_and_is_balanced(tmp_path: Path) -> None:
     generate_suite(
         "default", 7, tmp_path / "suite", splits={"train": 0, "dev": 240, "test_public": 24}

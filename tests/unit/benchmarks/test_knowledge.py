@@ -190,6 +190,7 @@ def test_a_query_on_which_the_endpoint_hangs_up_is_a_failed_call(case: Case) -> 
     assert codes(case, FILMS, *doubled, call("get_relations", "#9"))[-1] == "query_failed"
 
 
+@pytest.mark.slow
 def test_an_endpoint_that_ends_during_an_episode_is_no_failure_of_the_agent(checkout: Path) -> None:
     with endpoint() as address:
         case = load_suite(f"knowledge-graph:{checkout}:{address}").cases[0]

@@ -73,6 +73,7 @@ def test_the_agents_differ_on_the_default_profile_in_each_family_and_under_each_
         _assert_order(row)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES_DRAWN)
 def test_the_careful_agent_copes_with_each_fault_that_is_drawn(
     family: str, monkeypatch: pytest.MonkeyPatch
@@ -144,6 +145,7 @@ def test_a_task_whose_careful_agent_fails_is_refused(small: list[TaskRecord]) ->
         refuse_unfit(TaskRecord.model_validate(fields), score_evidence)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_files(tmp_path: Path) -> None:
     for name in ("one", "two"):
         generate_suite("small", 5, tmp_path / name, splits={TUNING: 3, HELD_OUT: 3})

@@ -186,6 +186,7 @@ def test_init_writes_a_valid_suite_and_never_overwrites(tmp_path: Path) -> None:
     assert "cannot be written" in str(run("init", str(tmp_path / "no" / "a.yaml")).exception)
 
 
+@pytest.mark.slow
 def test_validate_lists_every_mistake(tmp_path: Path) -> None:
     text = TEXT.replace("op: unchanged", "op: unchange").replace("value: 4}", "val: 4}")
     shown = run("validate", str(write(tmp_path, text)), "--json")

@@ -60,6 +60,7 @@ def play(case: Case, *moves: Move) -> tuple[Evidence, bool | None]:
     return evidence, score_evidence(case.task, case.gold, evidence).success
 
 
+@pytest.mark.slow
 def test_the_tools_of_the_checkout_are_offered_without_those_that_an_agent_discovers(
     place: Path,
 ) -> None:

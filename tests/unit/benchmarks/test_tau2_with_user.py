@@ -185,6 +185,7 @@ def _case_with_assertions() -> Case:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("folder", "tasks", "solved"), [("airline", 50, 3), ("retail", 114, 4), ("mock", 10, 8)]
 )

@@ -34,6 +34,7 @@ def test_suites_of_domains_belong_to_registered_benchmarks() -> None:
     assert names <= set(BENCHMARKS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "suite", [domain.suite for domain in DOMAINS if domain.status is Status.RUNS]
 )

@@ -132,6 +132,7 @@ def test_a_change_of_an_old_trace_is_reported_and_the_last_page_stays(
     assert watch.served.state["is_problem"] is False
 
 
+@pytest.mark.slow
 def test_a_removed_trace_is_reported(run: Path) -> None:
     watch = Watch(run, Accept.VERIFIED)
     watch.build()

@@ -127,6 +127,7 @@ os.execv(sys.executable, [sys.executable, "-S", "-c", os.environ["PROGRAM"]])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(hierarchies() is None, reason="this user may make no control groups")
 def test_a_program_that_replaces_itself_can_be_paused() -> None:
     found = hierarchies()

@@ -15,6 +15,8 @@ import pytest
 from fumehood.core.errors import InfraError
 from fumehood.engines.docker.daemon import ATTEMPTS, Daemon
 
+pytestmark = pytest.mark.slow
+
 NOT_FROZEN = "Cannot pause container x: OCI runtime pause failed: unable to freeze: unknown"
 
 

@@ -162,6 +162,7 @@ def test_a_hostile_archive_is_one_clear_line(
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.slow
 @given(at=st.integers(0, 400), byte=st.integers(0, 255))
 def test_a_damaged_archive_is_read_or_refused(
     tmp_path_factory: pytest.TempPathFactory, at: int, byte: int

@@ -134,6 +134,7 @@ def test_at_most_one_request_exceeds_the_budget_of_a_seat(budget: Budget | None,
         assert len(models.asked) == sent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("reply", "kind"),
     [(ScriptedReply(status=400), ENDED), (ScriptedReply(hangs_up=True), FAILED)],

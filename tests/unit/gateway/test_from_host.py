@@ -14,6 +14,8 @@ from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply
 from tests.parts.listening import wait_until
 
+pytestmark = pytest.mark.slow
+
 BODY = json.dumps({"model": "m", "messages": []}).encode()
 
 

@@ -204,6 +204,7 @@ payments = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(requests | payments, max_size=14))
 def test_every_large_payment_has_a_separate_approval_of_exactly_this_payment(
     moves: list[Move],

@@ -94,6 +94,7 @@ def sealed(answer: str) -> list[Record]:
     return [*records, Record(seal, chain.link(seal), 0, 0)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "why"),
     [

@@ -65,6 +65,7 @@ def test_the_values_of_generated_tasks_survive(generated: tuple[Case, ...]) -> N
         _check(case)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(
     st.lists(st.sampled_from(_WORDS) | st.text(max_size=8), max_size=12),

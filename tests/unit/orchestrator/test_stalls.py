@@ -32,6 +32,7 @@ def service() -> Iterator[tuple[int, int]]:
         os.killpg(process.pid, signal.SIGKILL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stopped", [0, 1])
 def test_a_stopped_process_is_counted_until_it_continues(
     stopped: int, service: tuple[int, int]

@@ -50,6 +50,7 @@ def stored_bytes(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("message_characters", [10, 1000])
 def test_a_conversation_of_twice_the_length_takes_twice_the_space(
     tmp_path: Path, message_characters: int

@@ -261,6 +261,7 @@ def test_a_listed_key_is_accepted_and_its_owner_is_named(command: str, run: Path
     assert "signed with the key of alice" in result.stderr
 
 
+@pytest.mark.slow
 @each_reader
 def test_an_interrupted_run_is_read_as_unfinished(command: str, run: Path) -> None:
     cut_short(run, 5)

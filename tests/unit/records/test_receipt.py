@@ -243,6 +243,7 @@ def test_roots_are_those_of_certificate_transparency() -> None:
         assert merkle_root(leaves[:size]).hex() == root
 
 
+@pytest.mark.slow
 @given(size=st.integers(1, 70), data=st.data())
 def test_a_proof_holds_for_its_leaf_and_for_no_other(size: int, data: st.DataObject) -> None:
     leaves = [bytes([at]) * 32 for at in range(size)]

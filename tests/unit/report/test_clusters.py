@@ -63,6 +63,7 @@ def columns(suites: Sequence[Clusters]) -> Iterator[list[dict[str, list[float]]]
         yield [{str(task): [float(value)] for task, value in enumerate(column)}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", [*ONE_PAIR, *SEVERAL_PAIRS], ids=str)
 def test_intervals_cover_a_planted_effect_and_a_null_effect_is_rarely_significant(
     design: dict[str, int],

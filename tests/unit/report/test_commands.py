@@ -220,6 +220,7 @@ def test_two_agents_of_one_run_are_compared_pair_by_pair(run: RunReader) -> None
     assert success["difference"] == pytest.approx((found["won"] - found["lost"]) / 20)
 
 
+@pytest.mark.slow
 def test_two_runs_are_compared_by_agents_of_the_same_name(run: RunReader, tmp_path: Path) -> None:
     again = played(tmp_path / "again", "noop", *AGENTS, tasks=10, start=5)
     found = json.loads(_invoke(compare, run.path, again.path, "--json").stdout)["comparisons"]

@@ -32,6 +32,7 @@ def _lines(*arguments: object) -> list[dict[str, Any]]:
     return lines
 
 
+@pytest.mark.slow
 def test_agents_are_ranked_with_intervals_and_baselines(tmp_path: Path) -> None:
     one = played(tmp_path / "one", "noop", "policy_aware", tasks=10)
     other = played(tmp_path / "other", "instruction_parser", tasks=10)
@@ -52,6 +53,7 @@ def test_the_no_op_score_is_that_of_the_noop_agent(tmp_path: Path) -> None:
     assert line["success_rate"] == line["noop"]
 
 
+@pytest.mark.slow
 def test_suites_of_one_name_with_other_faults_are_ranked_apart(tmp_path: Path) -> None:
     plan = tmp_path / "plan.yaml"
     plan.write_text("format: fumehood.faults/1\nfaults: [{family: timeout}]\n", encoding="utf-8")
@@ -78,6 +80,7 @@ def test_a_run_without_an_episode_has_no_headline(tmp_path: Path) -> None:
     assert "–" in _board(run.path)
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_is_not_ranked_by_its_finished_episodes(tmp_path: Path) -> None:
     whole = played(tmp_path / "whole", "policy_aware", tasks=10)
     cut = played(tmp_path / "cut", "policy_aware", tasks=10)

@@ -98,6 +98,7 @@ def test_a_budget_of_false_alarms_buys_an_earlier_alarm(run: Path) -> None:
     assert lax["precision"]["value"] == pytest.approx(3 / 5)
 
 
+@pytest.mark.slow
 def test_a_class_monitor_sees_the_same_steps(run: Path, tmp_path: Path) -> None:
     file = tmp_path / "watch_doses.py"
     file.write_text(
@@ -177,6 +178,7 @@ def test_the_live_monitor_is_compared_in_pairs(run: Path, tmp_path: Path) -> Non
     assert "With the live monitor" in text
 
 
+@pytest.mark.slow
 def test_the_page_opens_offline_and_shows_the_curve(run: Path, tmp_path: Path) -> None:
     page = tmp_path / "monitor.html"
     printed(run, "--monitor", RULES, "--html", page)

@@ -136,6 +136,7 @@ def test_the_threshold_keeps_the_false_alarms_within_the_budget() -> None:
     assert threshold_within(suspected([0.0], [0.0]), 1.0) == inf, "no suspicion is no alarm"
 
 
+@pytest.mark.slow
 @given(EPISODES, st.sampled_from([0.0, 0.01, 0.1, 0.5, 1.0]))
 def test_no_threshold_exceeds_its_budget(episodes: list[Suspected], budget: float) -> None:
     threshold = threshold_within(episodes, budget)

@@ -67,6 +67,7 @@ def test_a_picture_has_the_requested_width_and_is_deterministic(
         assert float(ElementTree.fromstring(svg).attrib["width"]) <= width_px + 40
 
 
+@pytest.mark.slow
 def test_every_colour_has_a_name_with_a_light_and_a_dark_value(
     pictures: tuple[Picture, ...],
 ) -> None:
@@ -79,6 +80,7 @@ def test_every_colour_has_a_name_with_a_light_and_a_dark_value(
         assert "var(" not in in_light(svg)
 
 
+@pytest.mark.slow
 def test_marks_have_descriptions(pictures: tuple[Picture, ...]) -> None:
     for picture in pictures:
         marks = re.findall(

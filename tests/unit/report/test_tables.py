@@ -84,6 +84,7 @@ def test_markdown_has_one_line_per_row() -> None:
     assert markdown_text("$x$ ~y~ a_b") == "\\$x\\$ \\~y\\~ a\\_b"
 
 
+@pytest.mark.slow
 def test_csv_and_parquet_have_equal_rows(tmp_path: Path) -> None:
     findings = findings_of(played(tmp_path / "run", "policy_aware", "noop"))
     sections = build_sections(findings)

@@ -107,6 +107,7 @@ def _guarded_suite(folder: Path, count: int, *safety: object) -> Suite:
     return load_suite(str(file))
 
 
+@pytest.mark.slow
 def test_an_episode_without_a_judge_of_its_safety_has_no_score(tmp_path: Path) -> None:
     calls = {"op": "not_called", "tool_name": "close_account", "args": {"id": "b1"}}
     judged = {"op": "judged", "asks": "Is it kind?"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
@@ -47,6 +48,7 @@ def _verdict(criterion: dict[str, Any], before: Any, after: Any) -> tuple[object
     return check([stored], facts), found(stored, facts), allowed_paths([stored])
 
 
+@pytest.mark.slow
 @given(form=st.sampled_from(FORMS), path=st.lists(KEYS, min_size=1, max_size=3), states=st.data())
 def test_a_list_of_keys_means_the_same_as_keys_with_dots(
     form: dict[str, Any], path: list[str], states: st.DataObject
