@@ -46,7 +46,7 @@ test-release: setup-dev images ## run the longest tests, which take minutes each
 	@scripts/run-tests --all --release -m release
 
 .PHONY: test-vm
-test-vm: images ## run the tests of boxes in a virtual machine with control groups of version 2
+test-vm: images ## run the tests of boxes in a virtual machine with control groups of version 2: 40 minutes
 	@scripts/virtual-machine env SAME_EXAMPLES=1 make test-all \
 	    TESTS="tests/unit/engines tests/conformance/test_engines.py tests/conformance/test_isolation.py"
 
