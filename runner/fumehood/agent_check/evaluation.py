@@ -109,7 +109,7 @@ def _in_trace(case: ProtocolCase, evidence: Evidence) -> Iterator[str]:
     if outcome != case.outcome:
         yield f"the episode ended as {outcome}, not {case.outcome}"
     if isinstance(end, Finished) and not case.ends_itself:
-        answers = (*evidence.turn_answers.get(ONLY_SEAT, ()), end.answer)
+        answers = evidence.submitted_texts(ONLY_SEAT)
         if [seen for answer in answers for seen in _list(answer) or ()] != list(case.observations):
             yield f"it did not submit its observations: {answers!r:.{_SHOWN_CHARS}}"
 

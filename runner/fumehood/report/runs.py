@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from itertools import count
+from itertools import chain, count
 from pathlib import PurePath
 
 from fumehood.core.json_values import Json, JsonObject, as_object
@@ -197,10 +197,8 @@ def subjects_of(runs: Sequence[Run]) -> tuple[Subject, ...]:
     for run, agent in pairs:
         label = agent if shared[agent] == 1 else f"{agent} ({run.label})"
         # Another agent can be named like this.
-        same = (f"{label}#{number}" for number in count(2))
-        labels.append(
-            label if label not in labels else next(new for new in same if new not in labels)
-        )
+        numbered = (f"{label}#{number}" for number in count(2))
+        labels.append(next(new for new in chain([label], numbered) if new not in labels))
     return tuple(
         Subject(
             label,
