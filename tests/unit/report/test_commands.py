@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,12 @@ from fumehood.cli.compare import DIMENSION_NAMES, compare
 from fumehood.cli.report import report
 from fumehood.cli.score import score
 from fumehood.core.errors import InputError, how_to_install
+from fumehood.core.json_values import JsonObject
 from fumehood.orchestrator.setup import planned_of
 from fumehood.records.run_reader import RunReader
 from fumehood.report.compare.registry import DIMENSIONS
 from fumehood.report.findings import Versus
-from fumehood.report.runs import join_run, subjects_of
+from fumehood.report.runs import Run, join_run, subjects_of
 from fumehood.report.sections.comparisons import versus_table
 from fumehood.report.statistics.pairs import compare as compare_results
 from fumehood.report.summary import run_digest
@@ -368,3 +370,14 @@ def test_the_install_command_is_make_in_a_checkout_and_otherwise_pip(
     )
     (tmp_path / "pyproject.toml").touch()
     assert how_to_install("report", tmp_path) == f"make -C {tmp_path} setup-dev"
+
+
+def test_agents_of_several_runs_have_different_labels_also_if_one_is_named_like_another(
+    run: RunReader,
+) -> None:
+    def run_of(label: str, agent: str) -> Run:
+        manifest: JsonObject = {"agents": [{"label": agent}]}
+        return replace(join_run(run, (), label), manifest=manifest)
+
+    subjects = subjects_of([run_of("b", "x (a)"), run_of("a", "x"), run_of("c", "x")])
+    assert [subject.label for subject in subjects] == ["x (a)", "x (a)#2", "x (c)"]
