@@ -61,15 +61,8 @@ def ray_to_none(engine: str) -> Figure:
 
 def _seconds_per_episode(engine: str, on: str | None) -> float:
     """Play the sample suite, and return the mean time from its first row to its last one."""
-    config = run_config(
-        {
-            "suite": "sample",
-            "agents": ["schema_repair"],
-            "engine": engine,
-            "concurrency": 2,
-            "on": on,
-        }
-    )
+    settings = {"suite": "sample", "agents": ["schema_repair"], "engine": engine, "concurrency": 2}
+    config = run_config(settings if on is None else {**settings, "on": on})
     ended_s = list[float]()
     progress = Progress(
         on_start=lambda *_: None,

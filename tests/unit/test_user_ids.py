@@ -21,6 +21,11 @@ def test_no_user_id_has_two_purposes() -> None:
         assert not ids & others, f"{one} and {other} share a user"
 
 
+def test_a_program_in_a_workspace_cannot_take_the_user_of_another_process() -> None:
+    # It may take the users below 65,536, see ``engines.seccomp``.
+    assert min(min(ids) for name, ids in PURPOSES.items() if name != "unprivileged box") >= 65_536
+
+
 def test_every_user_id_is_a_signed_number_of_32_bits() -> None:
     # Docker refuses larger ones.
     assert max(max(ids) for ids in PURPOSES.values()) < 1 << 31

@@ -10,9 +10,10 @@ Source: https://systemd.io/UIDS-GIDS/ (1879048192 to 2147352575, "unused").
 
 from __future__ import annotations
 
-SERVICE_UID = 65533
-"""A service."""
-CHECKER_UID = 65532
+SERVICE_UID = 0x7002_0000
+"""A service. A program in a workspace takes only users below 65,536, so it cannot use up the
+processes that the kernel grants to this user."""
+CHECKER_UID = 0x7002_0001
 """A process that runs a third-party checker or simulator."""
 EPISODE_UIDS = range(0x7000_0000, 0x7001_0000)
 """Processes of a fork server, such as episodes and scorers: one user each, while it runs."""

@@ -17,6 +17,7 @@ from fumehood.benchmarks.shared.in_memory import Move, play_in_memory
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
 from fumehood.core.task import Case
+from fumehood.core.user_ids import CHECKER_UID
 from fumehood.third_party.process import CheckerProcess
 from tests.parts.installed import installed
 from tests.unit.benchmarks.scoring import play, score_episode
@@ -140,7 +141,7 @@ def test_the_checker_process_has_its_own_unprivileged_user() -> None:
     status = Path(f"/proc/{process.process_id}/status").read_text(encoding="ascii")
     process.close()
     fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
-    assert fields["Uid"].split() == ["65532"] * 4
+    assert fields["Uid"].split() == [str(CHECKER_UID)] * 4
     assert (fields["NoNewPrivs"], int(fields["CapEff"], 16)) == ("1", 0)
 
 
