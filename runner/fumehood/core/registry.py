@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Generic, NamedTuple, TypeVar, cast
@@ -75,9 +75,13 @@ class Registry(Generic[T]):
         for _ in self.working():
             pass
 
-    def working(self) -> Iterator[tuple[str, T]]:
-        """Yield the name and the object of each entry, without broken installed entries."""
-        for name in self:
+    def working(self, names: Iterable[str] | None = None) -> Iterator[tuple[str, T]]:
+        """Yield the name and the object of entries, without broken installed entries.
+
+        Args:
+            names: of the entries; None for all.
+        """
+        for name in self if names is None else names:
             try:
                 entry = self.load(name)
             except InputError:  # Only of installed entries.

@@ -9,7 +9,13 @@ from typing import Any
 
 import pytest
 
-from fumehood.benchmarks.registry import BENCHMARKS, Benchmark, load_suite
+from fumehood.benchmarks.registry import (
+    BENCHMARKS,
+    RECOGNISING,
+    Benchmark,
+    RecognisesRecords,
+    load_suite,
+)
 from fumehood.benchmarks.sample.tasks import TASKS
 from fumehood.benchmarks.toolmisuse.tasks import SHA256_BY_PUBLISHED_PATH
 from fumehood.core.errors import InputError
@@ -68,6 +74,15 @@ def test_a_split_of_a_folder_is_a_suite() -> None:
     assert suite.name == "toolmisuse:test_public"
     assert [case.task.task_id for case in suite.cases] == ["c1", "c2", "c3"]
     assert {case.gold.scorer for case in suite.cases} == {"toolmisuse"}
+
+
+def test_every_benchmark_of_this_package_that_recognises_records_is_asked() -> None:
+    recognise = {
+        name
+        for name, create in BENCHMARKS.working(BENCHMARKS.table)
+        if isinstance(create(), RecognisesRecords)
+    }
+    assert recognise == {*RECOGNISING}
 
 
 def test_the_benchmark_that_recognises_the_first_record_loads_a_path(tmp_path: Path) -> None:
