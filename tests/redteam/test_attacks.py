@@ -11,7 +11,7 @@ from fumehood.core.errors import InputError
 from fumehood.redteam.agent_folder import AGENTS
 from fumehood.redteam.attacks import (
     ATTACKS,
-    OTHER_BOXES,
+    ONLY_IN_WORKSPACES,
     WORKSPACE_ATTACKS,
     Attack,
     Boundary,
@@ -43,7 +43,7 @@ LIMITS = {"processes", "memory_bytes", "tmp_bytes", "open_files", "cpus"}
 
 def test_every_agent_is_listed_once() -> None:
     files = {file.name for file in AGENTS.iterdir() if file.is_file()} - HELPERS
-    assert {attack.file for attack in (*ATTACKS, OTHER_BOXES)} == files
+    assert {attack.file for attack in (*ATTACKS, *ONLY_IN_WORKSPACES)} == files
     chosen = [(attack.file, attack.variant, attack.pair) for attack in ATTACKS]
     assert len(set(chosen)) == len(chosen)
 

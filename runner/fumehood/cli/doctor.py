@@ -23,8 +23,8 @@ from fumehood.engines.registry import ENGINES, choose_engine
 from fumehood.records.caches import keep_probe, last_probe, probe_summary, system_name
 from fumehood.redteam.attacks import (
     ATTACKS,
+    ONLY_IN_WORKSPACES,
     OPEN_IN_WORKSPACES,
-    OTHER_BOXES,
     WORKSPACE_ATTACKS,
     Attack,
     Result,
@@ -262,7 +262,7 @@ def _probe(
 
 
 def _choose(names: Sequence[str]) -> list[Attack]:
-    every = (*ATTACKS, OTHER_BOXES)
+    every = (*ATTACKS, *ONLY_IN_WORKSPACES)
     unknown = sorted(set(names) - {attack.name for attack in every})
     if unknown:
         known = ", ".join(attack.name for attack in every)
@@ -287,18 +287,20 @@ def _attack(
         progress=console.print,
     )
     chosen = choose_engine(engine_name, options)
-    console.print(f"{len(attacks)} attacks from boxes of {chosen.reason}", markup=False)
     if chosen.engine.isolation.is_none:
         raise InputError(
             f"the {engine_name} engine gives no isolation, so there is nothing to attack"
         )
+    results: list[Verdict] = []
     places = {}
     with closing(chosen.engine) as engine:
-        with Probe(engine) as session:
-            results = _results(session, attacks, controls, console)
-        if len(results) == len(ATTACKS):
-            _keep(engine, results, console)
-        _summarise(name, results, console)
+        if attacks:
+            console.print(f"{len(attacks)} attacks from boxes of {chosen.reason}", markup=False)
+            with Probe(engine) as session:
+                results = _results(session, attacks, controls, console)
+            if len(results) == len(ATTACKS):
+                _keep(engine, results, console)
+            _summarise(name, results, console)
         inside = [attack for attack in WORKSPACE_ATTACKS if not names or attack.name in names]
         if inside and isinstance(engine, WorkspaceEngine):
             for place in (Place.WORKSPACE, Place.VERIFIER):

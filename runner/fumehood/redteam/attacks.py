@@ -353,15 +353,26 @@ ATTACKS = (
 )
 # fmt: on
 
-OTHER_BOXES = Attack(
-    "other-boxes",
-    "other_boxes.py",
-    _BOX,
-    "separate namespaces; a folder that is mounted in one box",
-    "reach the agent, its seat, the model and other boxes from a workspace",
-    _NO_BOX("it got the model"),
+ONLY_IN_WORKSPACES = (
+    Attack(
+        "other-boxes",
+        "other_boxes.py",
+        _BOX,
+        "separate namespaces; a folder that is mounted in one box",
+        "reach the agent, its seat, the model and other boxes from a workspace",
+        _NO_BOX("it got the model"),
+    ),
+    Attack(
+        "reserve-disk",
+        "reserve_disk.c",
+        _BOX,
+        "system call filter",
+        "reserve more disk than the limit of a workspace, before its files are measured again",
+        _NO_BOX("it got a reserved gigabyte"),
+    ),
 )
-"""Runs only in workspaces and verifiers: the box of an agent contains the socket of its seat."""
+"""Run only in workspaces and verifiers: the box of an agent contains the socket of its seat, and
+writes to no disk."""
 
 _ROOT_BY_DESIGN = frozenset({"privilege", "setuid-programs", "fill-tmp", "fork-bomb-sh"})
 """Attacks of the box that prove nothing in a workspace: its programs are root and may write
@@ -369,7 +380,7 @@ everywhere. What they write is measured from outside, and the shell is part of e
 _OF_OTHER_BOUNDARIES = frozenset({"neighbours", "gold", "special-files"})
 
 WORKSPACE_ATTACKS = (
-    OTHER_BOXES,
+    *ONLY_IN_WORKSPACES,
     *(
         attack
         for attack in ATTACKS
