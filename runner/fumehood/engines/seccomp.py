@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import errno
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -131,6 +132,25 @@ class Condition:
     """Further required arguments: position, value, mask."""
 
 
+def all_but(numbers: frozenset[int], width: int = 32) -> Iterator[tuple[int, int]]:
+    """Yield values and masks that together match every number of ``width`` bits, except some.
+
+    Args:
+        numbers: to which no yielded pair applies.
+        width: number of bits.
+    """
+    parts = [(0, 0, width, numbers)]
+    while parts:
+        value, mask, below, excluded = parts.pop()
+        if not excluded:
+            yield value, mask
+        elif below:
+            bit = 1 << below - 1
+            ones = frozenset(number for number in excluded if number & bit)
+            parts.append((value | bit, mask | bit, below - 1, ones))
+            parts.append((value, mask | bit, below - 1, excluded - ones))
+
+
 ALLOWED = """
     access faccessat faccessat2 open openat openat2 creat close close_range read readv pread64
     preadv write writev pwrite64 pwritev lseek _llseek sendfile copy_file_range
@@ -188,8 +208,16 @@ _STREAM, _DATAGRAM = 1, 2
 _TYPE_MASK = 0xF
 """The type of a socket, without its flags. Source: linux/net.h, SOCK_TYPE_MASK."""
 _TCP, _UDP = 6, 17
-_TIOCSETD = 0x5423
-"""Chooses the line discipline of a terminal, and loads its module. Source: ioctl_tty(2)."""
+_REQUESTS_REFUSED = frozenset(
+    {
+        # Chooses the line discipline of a terminal, and loads its module. Source: ioctl_tty(2).
+        0x5423,
+        # Reserve space for a file, like fallocate. Source: linux/falloc.h, FS_IOC_RESVSP to
+        # FS_IOC_UNRESVSP64, and FS_IOC_ZERO_RANGE.
+        *range(0x4030_5828, 0x4030_582C),
+        0x4030_5839,
+    }
+)
 _NO_FLAGS = 0
 _AS_USUAL, _ASK = 0x0, 0xFFFF_FFFF
 
@@ -211,8 +239,7 @@ CONDITIONS = (
     ),
     # Libraries list network addresses with it.
     Condition("socket", 0, _AF_NETLINK, also=((2, _NETLINK_ROUTE, _ALL),)),
-    # Every request but one: its number differs from that one in at least one bit.
-    *(Condition("ioctl", 1, ~_TIOCSETD & 1 << bit, 1 << bit) for bit in range(32)),
+    *(Condition("ioctl", 1, value, mask) for value, mask in all_but(_REQUESTS_REFUSED)),
 )
 """Calls that are allowed with certain arguments. clone3 is not allowed: a filter cannot read its
 arguments, which are in memory."""

@@ -6,6 +6,8 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,10 @@ import pytest
 from fumehood.core.errors import InfraError
 from fumehood.engines.docker import written
 from fumehood.engines.docker.written import (
+    HIDDEN_BYTES_MAX,
     INODE_BYTES,
+    DiskMeter,
+    Unsettled,
     deleted_bytes,
     require_short_list,
     used_bytes,
@@ -63,6 +68,61 @@ def test_a_measurement_ends_beyond_the_limit_and_counts_a_file_with_several_name
     assert used_bytes(tmp_path) - whole < 100 * INODE_BYTES
     with pytest.raises(InfraError):
         used_bytes(tmp_path / "missing")
+
+
+class Disk:
+    """A disk of 100 GB and a box that hides files from a measurement, unless it is paused."""
+
+    def __init__(self) -> None:
+        self.shown = self.hidden = self.pauses = 0
+        self.moves = self.is_paused = False
+
+    def written(self) -> int:
+        if self.moves and not self.is_paused:
+            raise Unsettled("a folder moved")
+        return self.shown + (self.hidden if self.is_paused else 0)
+
+    def free(self) -> int:
+        return 100_000 * MIB - self.shown - self.hidden
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        self.pauses, self.is_paused = self.pauses + 1, True
+        yield
+        self.is_paused = False
+
+
+def measured(disk: Disk, meter: DiskMeter) -> int:
+    return meter.measure(disk.written, disk.free)
+
+
+def test_a_box_is_paused_once_while_it_hides_nothing() -> None:
+    disk = Disk()
+    meter = DiskMeter(disk.paused)
+    for disk.shown in (0, 10 * MIB, 5000 * MIB, 300 * MIB):
+        assert measured(disk, meter) == disk.shown
+    assert disk.pauses == 1
+
+
+@pytest.mark.parametrize("shown", [0, 500 * MIB])
+def test_files_that_a_box_hides_are_found_by_the_free_space(shown: int) -> None:
+    disk = Disk()
+    meter = DiskMeter(disk.paused)
+    measured(disk, meter)
+    disk.shown, disk.hidden = shown, HIDDEN_BYTES_MAX
+    assert measured(disk, meter) == shown
+    disk.hidden += 1
+    assert measured(disk, meter) == shown + disk.hidden
+    assert disk.pauses == 2
+
+
+def test_a_box_whose_folders_move_is_paused() -> None:
+    disk = Disk()
+    meter = DiskMeter(disk.paused)
+    measured(disk, meter)
+    disk.moves, disk.hidden = True, MIB
+    assert measured(disk, meter) == MIB
+    assert disk.pauses == 2
 
 
 def test_deleted_files_that_are_open_count_once(tmp_path: Path) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fumehood.core.errors import InputError
 from fumehood.engines.images.folder import starts_from_workspace
@@ -74,3 +76,19 @@ def test_changed_files_are_those_of_the_watched_folders_without_their_folders() 
     paths = {"/app", "/app/a", "/app/a/b.py", "/tmp/x", "/application"}
     assert changed_files(paths, ["/app"]) == ("/app/a/b.py",)
     assert len(changed_files({f"/app/{number}" for number in range(300)}, ["/app"])) == CHANGED_MAX
+
+
+NAMES = st.sampled_from(["a", "a-", "a.b", "ab", "b"])
+PATHS = st.builds(lambda parts: "/" + "/".join(parts), st.lists(NAMES, min_size=1, max_size=4))
+
+
+@given(st.frozensets(PATHS, max_size=12))
+def test_changed_files_contain_no_other_changed_path(paths: frozenset[str]) -> None:
+    contains_none = {
+        path
+        for path in paths
+        if not any(PurePosixPath(path) in PurePosixPath(one).parents for one in paths)
+    }
+    assert changed_files(paths, ["/"]) == tuple(sorted(contains_none))
+    below = {path for path in contains_none if PurePosixPath(path).is_relative_to("/a")}
+    assert changed_files(paths, ["/a"]) == tuple(sorted(below))

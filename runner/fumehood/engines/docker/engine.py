@@ -11,7 +11,7 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from threading import Lock
@@ -40,7 +40,7 @@ from fumehood.engines.docker.image_settings import (
     scratch_folders,
 )
 from fumehood.engines.docker.socket_memory import drop_group, limit_socket_memory
-from fumehood.engines.docker.written import require_short_list
+from fumehood.engines.docker.written import DiskMeter, free_bytes, require_short_list
 from fumehood.engines.engine import (
     AGENT_FOLDER,
     BOX_SOCKET_DIR,
@@ -69,6 +69,7 @@ from fumehood.engines.images.stale import stale_images
 from fumehood.engines.images.workspace import build_workspace
 from fumehood.engines.output import FrameReader
 from fumehood.engines.ownership import OWNER_PID, RUN, owner_labels
+from fumehood.engines.pausing import Pausing
 from fumehood.engines.platforms import platform_problem
 from fumehood.engines.seccomp import docker_profile
 from fumehood.engines.shared_inodes import hold_shared_inodes
@@ -466,6 +467,8 @@ class DockerBox:
         self._was_killed = False
         self._exit: Exit | None = None
         self._closed: BoxOutput | None = None
+        self._pausing = Pausing(partial(daemon.pause, name), partial(daemon.resume, name))
+        self._meter = DiskMeter(self._pausing.meanwhile)
 
     @property
     def name(self) -> str:
@@ -510,7 +513,9 @@ class DockerBox:
         # The daemon can be on another machine.
         if files is None or pid is None or not files.upper.is_dir():
             return self._daemon.written_bytes(self._name)
-        return files.written_bytes(pid, bytes_max)
+        return self._meter.measure(
+            lambda: files.written_bytes(pid, bytes_max), lambda: free_bytes(files.upper)
+        )
 
     def deleted(self) -> tuple[str, ...]:
         """Return the paths of the image that were deleted, sorted."""
@@ -526,11 +531,11 @@ class DockerBox:
 
     def pause(self) -> None:
         """Stop all programs until :meth:`resume`."""
-        self._daemon.pause(self._name)
+        self._pausing.pause()
 
     def resume(self) -> None:
         """Continue all programs."""
-        self._daemon.resume(self._name)
+        self._pausing.resume()
 
     def unpack(self, archive: bytes) -> None:
         """Unpack a tar at /."""

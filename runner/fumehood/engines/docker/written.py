@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -26,10 +26,61 @@ NAMES_BYTES_MAX = 64 << 20
 HELD_MAX = 50_000
 """Files that the programs of a workspace can hold open and mapped, so that measuring them ends. It
 takes about a second."""
+HIDDEN_BYTES_MAX = 64 << 20
+"""By how much the free space of the disk may fall without an explanation before a box is paused."""
 _LINKS = ("exe", "cwd", "root")
 """Links in /proc to the program, the working folder and the root of a thread; see proc(5)."""
 _BLOCK_BYTES = 512
 """Unit of st_blocks; see stat(2)."""
+
+
+class Unsettled(InfraError):
+    """Files moved while they were measured."""
+
+
+class DiskMeter:
+    """Measures what a running box wrote, and pauses the box if it may have hidden files.
+
+    A program can move folders during a measurement, so that they are not found. Then the free space
+    of the disk falls by more than what was found. If another program of the host is the reason, a
+    short pause is the only consequence.
+    """
+
+    def __init__(self, paused: Callable[[], AbstractContextManager[object]]) -> None:
+        """Create it.
+
+        Args:
+            paused: returns a context in which no program of the box runs.
+        """
+        self._paused = paused
+        self._last: tuple[int, int] | None = None
+        """What the box had written, and the free space, when it was last paused."""
+
+    def measure(self, written: Callable[[], int], free: Callable[[], int]) -> int:
+        """Return the size of what the box wrote.
+
+        Args:
+            written: measures the files of the box; it may miss some while the box runs.
+            free: returns the free space of the disk.
+
+        Raises:
+            InfraError: the box cannot be paused, or its files cannot be measured.
+        """
+        if self._last is not None:
+            with suppress(Unsettled):
+                size_bytes = written()
+                grown_bytes = size_bytes - self._last[0]
+                if self._last[1] - free() <= grown_bytes + HIDDEN_BYTES_MAX:
+                    return size_bytes
+        with self._paused():
+            self._last = written(), free()
+        return self._last[0]
+
+
+def free_bytes(folder: Path) -> int:
+    """Return the free space of the disk of a folder, including what only root can use."""
+    facts = os.statvfs(folder)
+    return facts.f_bfree * facts.f_frsize
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +102,7 @@ class ContainerFiles:
             bytes_max: see :func:`used_bytes`.
 
         Raises:
-            InfraError: the upper folder cannot be read.
+            Unsettled: files moved meanwhile, or the upper folder cannot be read.
             TooLarge: the container holds more than :data:`HELD_MAX` files.
         """
         # With gVisor, the root of a process on the host is not that of the container.
@@ -112,12 +163,12 @@ def used_bytes(folder: Path, bytes_max: int | None = None) -> int:
             found again and again, and the measurement would not end.
 
     Raises:
-        InfraError: the folder cannot be read.
+        Unsettled: files moved meanwhile, or the folder cannot be read.
     """
     # This program changes folders, so no path is too long for it.
     command = ["find", str(folder), "-xdev", "(", "-links", "1", "-o", "-type", "d", ")"]
     command += ["-printf", "%b\n", "-o", "-printf", "%b %i\n"]
-    size_bytes, linked = 0, set[bytes]()
+    size_bytes, linked, is_over = 0, set[bytes](), False
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as listing:
         assert listing.stdout is not None
         for line in listing.stdout:
@@ -127,11 +178,12 @@ def used_bytes(folder: Path, bytes_max: int | None = None) -> int:
             if inode:
                 linked.add(inode)
             size_bytes += int(blocks) * _BLOCK_BYTES + INODE_BYTES
-            if bytes_max is not None and size_bytes > bytes_max:
+            is_over = bytes_max is not None and size_bytes > bytes_max
+            if is_over:
                 listing.kill()
                 break
-    if not size_bytes:
-        raise InfraError(f"cannot measure {folder}: it is not there or cannot be read")
+    if listing.returncode and not is_over:
+        raise Unsettled(f"cannot measure all files below {folder}")
     return size_bytes
 
 

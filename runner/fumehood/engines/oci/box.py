@@ -10,8 +10,10 @@ from typing import Any
 
 from fumehood.core.errors import InfraError
 from fumehood.engines.bubblewrap.cgroups import BoxGroup
+from fumehood.engines.docker.written import DiskMeter
 from fumehood.engines.engine import BoxOutput
 from fumehood.engines.oci.workspace_files import WorkspaceFiles
+from fumehood.engines.pausing import Pausing
 from fumehood.engines.subprocess_box import KILL_TIMEOUT_S, ChildBox, shell_code
 
 Execute = Callable[[Sequence[str], Mapping[str, str]], subprocess.Popen[bytes]]
@@ -46,7 +48,8 @@ class OciBox(ChildBox):
         self._files = files
         self._execute = execute
         self._executed: list[subprocess.Popen[bytes]] = []
-        self._is_paused = False
+        self._pausing = Pausing(self._pause, group.resume)
+        self._meter = DiskMeter(self._pausing.meanwhile)
 
     def host_pid(self) -> int | None:
         """Return the process ID of the container's first process."""
@@ -56,7 +59,10 @@ class OciBox(ChildBox):
 
     def written_bytes(self, bytes_max: int | None = None) -> int:
         """Return the size of the files that differ from the image."""
-        return self._of_workspace().written_bytes(self.host_pid(), bytes_max)
+        files = self._of_workspace()
+        return self._meter.measure(
+            lambda: files.written_bytes(self.host_pid(), bytes_max), files.free_bytes
+        )
 
     def deleted(self) -> tuple[str, ...]:
         """Return the paths of the image that were deleted, sorted."""
@@ -73,17 +79,15 @@ class OciBox(ChildBox):
     def pause(self) -> None:
         """Stop all programs until :meth:`resume`."""
         self._of_workspace()
-        self._group.pause()
-        self._is_paused = True
+        self._pausing.pause()
 
     def resume(self) -> None:
         """Continue all programs."""
-        self._is_paused = False
-        self._group.resume()
+        self._pausing.resume()
 
     def unpack(self, archive: bytes) -> None:
         """Unpack a tar at /, while no program runs."""
-        was_paused = self._is_paused
+        was_paused = self._pausing.is_paused
         self.pause()
         try:
             self._stopped().unpack(archive)
@@ -120,6 +124,14 @@ class OciBox(ChildBox):
         # With control groups version 1, a paused process does not end.
         self.resume()
 
+    def _pause(self) -> None:
+        try:
+            self._group.pause()
+        except InfraError:
+            # One that has ended needs no pause.
+            if self.wait(0) is None:
+                raise
+
     def _of_workspace(self) -> WorkspaceFiles:
         if self._files is None or self._closed is not None:
             raise InfraError("only the files of a workspace that exists can be read")
@@ -132,7 +144,7 @@ class OciBox(ChildBox):
             InfraError: it runs and was neither killed nor paused, or a process does not end.
         """
         files = self._of_workspace()
-        if self._is_paused:
+        if self._pausing.is_paused:
             return files
         if self.wait(round(KILL_TIMEOUT_S * 1000) if self._was_killed else 0) is None:
             raise InfraError("the files of a workspace cannot be read while it runs")

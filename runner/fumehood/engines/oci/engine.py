@@ -327,6 +327,7 @@ class OciEngine(ChildBoxEngine, Engine):
             raise InfraError(self._problem())
         group = self._group(held, spec, runtime)
         root = self._root(image, init, held, spec.workspace)
+        is_workspace = spec.workspace is not None
         files, variables = None, _ALWAYS_SET | spec.image.environment
         if spec.workspace is not None and image is not None:
             variables = _ALWAYS_SET | {"HOME": _home(image)} | _variables(image)
@@ -345,7 +346,7 @@ class OciEngine(ChildBoxEngine, Engine):
             limits=spec.limits,
             group=f"/{PREFIX}{user}" if runtime.makes_groups else "",
             shares_null=runtime.shares_null,
-            is_workspace=spec.workspace is not None,
+            is_workspace=is_workspace,
             network=self._network_of(spec.workspace),
         )
         bundle = held.files.folder()
@@ -363,7 +364,8 @@ class OciEngine(ChildBoxEngine, Engine):
             line = _entering(entrances, runtime.execution(root, file), root.null)
             return self._starter.start(Command(arguments=line, environment={}, stdin=root.null))
 
-        line = _entering(entrances, runtime.command(root, bundle, pid_file))
+        started = runtime.command(root, bundle, pid_file, is_workspace=is_workspace)
+        line = _entering(entrances, started)
         child = self._starter.start(Command(arguments=line, environment={}, stdin=root.null))
         record = self._records.write(child.pid, held.labels, root.mark)
         held.on_release(lambda: record.unlink(missing_ok=True))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from fumehood.engines.oci.box_root import BoxRoot
 
 _TIMEOUT_S = 10.0
+_WITHOUT_RESERVING = "fumehood.engines.oci.without_reserving"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +49,21 @@ class Runtime:
         )
         return done.stdout.partition("\n")[0]
 
-    def command(self, root: BoxRoot, bundle: Path, pid_file: Path) -> list[str]:
-        """Return the command that runs a container and ends with its exit status."""
+    def command(
+        self, root: BoxRoot, bundle: Path, pid_file: Path, *, is_workspace: bool
+    ) -> list[str]:
+        """Return the command that runs a container and ends with its exit status.
+
+        Args:
+            root: of the container.
+            bundle: folder with its configuration.
+            pid_file: which the runtime writes.
+            is_workspace: whether the container writes to the disk of the host.
+        """
+        # The start of Python takes 0.1 s, and one of a runtime with its own kernel about a second.
+        filtered = is_workspace and self.own_kernel
         return [
+            *((sys.executable, "-P", "-m", _WITHOUT_RESERVING) if filtered else ()),
             *(shutil.which(self.name) or self.name, "--root", str(root.state), *self.flags),
             *(
                 "run",

@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
 from fumehood.core.errors import InfraError
-from fumehood.engines.docker.written import ListedPaths, deleted_bytes, used_bytes
+from fumehood.engines.docker.written import ListedPaths, deleted_bytes, free_bytes, used_bytes
 from fumehood.engines.engine import TooLarge
 from fumehood.engines.oci.box_root import BoxRoot
 from fumehood.engines.oci.roots import Root
@@ -56,10 +56,18 @@ class WorkspaceFiles:
         Args:
             pid: a process of the box.
             bytes_max: see :func:`used_bytes`.
+
+        Raises:
+            Unsettled: files moved meanwhile.
+            TooLarge: the box holds too many files.
         """
         # Deleted files first, because a program can delay this measurement and write meanwhile.
         deleted = deleted_bytes(pid, self._device) if pid else 0
         return deleted + used_bytes(self._root.upper, bytes_max)
+
+    def free_bytes(self) -> int:
+        """Return the free space of the disk with these files."""
+        return free_bytes(self._root.upper)
 
     def differences(self) -> tuple[frozenset[str], tuple[str, ...]]:
         """Return the changed and the deleted paths.

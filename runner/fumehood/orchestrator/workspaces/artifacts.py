@@ -163,8 +163,19 @@ def check_deleted(paths: Collection[str]) -> None:
 
 
 def is_below(path: str, folder: str) -> bool:
-    """Return whether a path is a folder or below it."""
-    return PurePosixPath(path).is_relative_to(folder)
+    """Return whether a path is a folder or below it.
+
+    Args:
+        path: absolute, without empty parts; it can have thousands of parts.
+        folder: absolute.
+    """
+    top = str(PurePosixPath(folder)).rstrip("/")
+    return path == top or path.startswith(f"{top}/")
+
+
+def in_tree_order(path: str) -> str:
+    """Return a key that sorts a folder directly before what is below it."""
+    return path.replace("/", "\0")
 
 
 def _is_kept(entry: tarfile.TarInfo, top: str | None) -> bool:

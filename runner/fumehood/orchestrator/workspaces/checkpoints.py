@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import os
 import tarfile
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -25,6 +26,7 @@ from fumehood.orchestrator.workspaces.artifacts import (
     BadArtifacts,
     check_deleted,
     entries_of,
+    in_tree_order,
     is_below,
 )
 from fumehood.scorers.verdict import WORKSPACE
@@ -140,11 +142,14 @@ def _parts(content: bytes) -> tuple[bytes, tuple[str, ...]]:
             if path.name.startswith(_WHITEOUT):
                 deleted.append(str(path.with_name(path.name.removeprefix(_WHITEOUT))))
             else:
-                paths.update(map(str, (path, *path.parents)))
+                paths.add(entry.name)
                 target.addfile(_clean(entry, data), io.BytesIO(data))
     check_deleted(deleted)
-    if both := sorted(paths & {*deleted}):
-        raise BadArtifacts(f"it contains and deletes {both[0]}")
+    ordered = sorted(paths, key=in_tree_order)
+    for gone in sorted(deleted):
+        at = bisect_left(ordered, in_tree_order(gone), key=in_tree_order)
+        if at < len(ordered) and is_below(ordered[at], gone):
+            raise BadArtifacts(f"it contains and deletes {gone}")
     return kept.getvalue(), tuple(deleted)
 
 

@@ -10,7 +10,7 @@ import socket
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from pathlib import PurePosixPath
+from itertools import zip_longest
 from threading import Event, Thread
 from typing import TypeVar
 
@@ -35,6 +35,7 @@ from fumehood.orchestrator.workspaces.artifacts import (
     BYTES_MAX,
     BadArtifacts,
     Copied,
+    in_tree_order,
     is_below,
     tar_of,
 )
@@ -119,9 +120,12 @@ def without_tools(spec: EpisodeSpec) -> EpisodeSpec:
 
 def changed_files(paths: Collection[str], tops: Collection[str]) -> tuple[str, ...]:
     """Return the first changed paths below some folders, without folders that contain others."""
-    parents = {str(parent) for path in paths for parent in PurePosixPath(path).parents}
-    below = (path for path in paths if any(is_below(path, top) for top in tops))
-    return tuple(sorted(set(below) - parents)[:CHANGED_MAX])
+    # An agent can change thousands of paths with thousands of parts each.
+    ordered = sorted(set(paths), key=in_tree_order)
+    followed = zip_longest(ordered, ordered[1:], fillvalue="")
+    ends = (path for path, after in followed if not after.startswith(f"{path}/"))
+    below = sorted(path for path in ends if any(is_below(path, top) for top in tops))
+    return tuple(below[:CHANGED_MAX])
 
 
 class EpisodeWorkspace:
