@@ -6,6 +6,7 @@ of the infrastructure. The recorder adds times.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -444,6 +445,15 @@ class BrokenTrace(ValueError):
 
 class CutTrace(BrokenTrace):
     """The trace has no end record; the records before are valid."""
+
+
+def is_event(text: str) -> bool:
+    """Return whether a text is a JSON object with a kind, as every event of a trace."""
+    try:
+        event = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(event, dict) and isinstance(event.get("kind"), str)
 
 
 def _is_one_line(text: str) -> bool:

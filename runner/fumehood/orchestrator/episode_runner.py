@@ -39,6 +39,7 @@ from fumehood.orchestrator.stalls import Stalls
 from fumehood.orchestrator.trace_receiver import GRACE_S, TraceReceiver, rejection_kind
 from fumehood.orchestrator.workspaces.episode_boxes import EpisodeWorkspace
 from fumehood.orchestrator.workspaces.plans import WorkspacePlan
+from fumehood.records.seals import UNREADABLE
 from fumehood.scorers.verdict import Verdict
 from fumehood.wire.control_client import ControlClient, OpenSeats
 from fumehood.wire.ports import InlineAgent, PlayedInline
@@ -266,7 +267,7 @@ def _answer(attempt: Attempt) -> str | None:
     """Return the answer of the first seat; None if it submitted none."""
     try:
         evidence = read_evidence(json.loads(record.event_json) for record in attempt.records)
-    except ValueError:
+    except UNREADABLE:
         return None
     end = next(iter(evidence.ends.values()), None)
     return end.answer if isinstance(end, Finished) else None

@@ -14,7 +14,7 @@ import structlog
 from fumehood.core.encryption import ENCRYPTED
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InfraError
-from fumehood.core.json_values import JsonObject
+from fumehood.core.json_values import JsonObject, as_object
 from fumehood.core.outcome import Infra, InfraKind, outcome_name
 from fumehood.core.trace import Record
 from fumehood.engines.engine import BoxOutput
@@ -296,7 +296,8 @@ def model_costs(records: Iterable[Record]) -> Counter[str]:
     for record in records:
         event = json.loads(record.event_json)
         if event.get("kind") == "model_call":
-            costs.update(event["spent"])
+            spent = as_object(event.get("spent"))
+            costs.update({kind: count for kind, count in spent.items() if isinstance(count, int)})
     return costs
 
 

@@ -19,6 +19,7 @@ from fumehood.core.score import UNGRADED, Score
 from fumehood.core.task import Case
 from fumehood.core.trace import BrokenTrace, Record, verify_chain
 from fumehood.engines.engine import Exit, ExitReason
+from fumehood.records.seals import UNREADABLE
 from fumehood.scorers.failed import failed_score
 from fumehood.scorers.judges.question import Ask, no_judge
 from fumehood.scorers.registry import SCORABLE, empty, score_evidence
@@ -141,8 +142,8 @@ def read_attempt(
         evidence = read_evidence(json.loads(record.event_json) for record in records)
     except BrokenTrace as error:
         return Infra(InfraKind.SERVICE, str(error))
-    except ValueError as error:
-        return Infra(InfraKind.SERVICE, f"the trace cannot be read: {error}")
+    except UNREADABLE as error:
+        return Infra(InfraKind.SERVICE, f"the trace cannot be read: {type(error).__name__}")
     return evidence, digest, decide_outcome(case, evidence, agent_exit)
 
 

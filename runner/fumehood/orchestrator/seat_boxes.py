@@ -181,10 +181,10 @@ def counterpart_failure(
     asking = set[bool]()
     for record in records:
         event = json.loads(record.event_json)
-        if event["kind"] in _ACTIONS and event["seat"] not in counterparts:
+        if event["kind"] in _ACTIONS and event.get("seat") not in counterparts:
             return None
         if event["kind"] in _MODEL_REQUESTS:
-            asking.add(event["seat"] in counterparts)
+            asking.add(event.get("seat") in counterparts)
     if asking == {True, False}:
         return None
     detail = f"seat {seat}: {box_exit.reason.value}, exit status {box_exit.code}"

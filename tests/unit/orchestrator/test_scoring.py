@@ -104,7 +104,11 @@ def test_a_truncated_trace_is_infra(keep: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "events", [[], ["{}"], ["not JSON"], ['{"kind":"call"}'], ['{"kind":"closed"}']]
+    "events",
+    [
+        *([], ["{}"], ["not JSON"], ["[]"], ["[" * 100_000]),
+        *(['{"kind":"call"}'], ['{"kind":"call","seat":"agent"}'], ['{"kind":"closed"}']),
+    ],
 )
 def test_a_sealed_trace_without_an_episode_is_infra(events: list[str]) -> None:
     chain = Chain()

@@ -42,13 +42,24 @@ def received(
 
 
 def record(number: int) -> Record:
-    return Record(f'{{"number":{number}}}', "", 0, 0)
+    return Record(f'{{"kind":"refused","number":{number}}}', "", 0, 0)
 
 
 def test_records_are_kept_in_order() -> None:
     result = received(Records((record(1), record(2))), Records((record(3),)))
     assert result.records == [record(1), record(2), record(3)]
     assert result.infra is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "text", "[]", "{}", '{"kind":5}', "[" * 100_000, '{"kind":"call","a":' + "9" * 5000 + "}"],
+    ids=lambda text: text[:12],
+)
+def test_a_record_that_is_no_event_ends_the_attempt(text: str) -> None:
+    result = received(Records((record(1),)), Records((Record(text, "", 0, 0),)))
+    assert result.records == [record(1)]
+    assert result.infra == Infra(InfraKind.SERVICE, "a record of the trace is no event")
 
 
 def test_all_seats_can_act_at_once_where_there_are_no_turns() -> None:
