@@ -17,7 +17,7 @@ from fumehood.core.outcome import (
     outcome_from_json,
 )
 from fumehood.core.policy import PolicyChecker, Violation
-from fumehood.core.tools import FailureKind
+from fumehood.core.tools import EXECUTED, FailureKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +57,20 @@ class AnsweredCall:
     """Units that the seat had left after the call, by budget kind; unbounded kinds are missing."""
     model_calls_before: int = 0
     """Number of the seat's model requests with a reply before the call."""
+    was_executed: bool = False
+    """Whether the trace states that the tool executed the call, although the kind of the failure
+    does not say so."""
+
+    @property
+    def is_executed(self) -> bool:
+        """Whether the tool executed the call; the agent may not have received its result."""
+        return self.failure is None or self.failure.kind in EXECUTED or self.was_executed
 
     @property
     def reached_world(self) -> bool:
         """Whether the world received the call."""
-        return self.failure is None or self.failure.kind in (
-            FailureKind.WORLD,
-            FailureKind.REPLY_LOST,
-            FailureKind.WITHHELD,
+        return self.is_executed or (
+            self.failure is not None and self.failure.kind is FailureKind.WORLD
         )
 
 
@@ -224,6 +230,7 @@ def _answered_call(event: JsonObject, turn: int, model_calls_before: int) -> Ans
                 _units(event.get("charged")),
                 _units(event.get("remaining")),
                 model_calls_before,
+                event.get("executed") is True,
             )
     raise ValueError(f"not a call: {event!r}")
 

@@ -99,7 +99,17 @@ class Failure:
     message: str
     details: Mapping[str, Json] = field(default_factory=dict)
     fired_faults: FiredFaults = ()
+    replaced: FailureKind | None = None
+    """The kind of the failure that this one replaced, because no retry was left."""
 
+    @property
+    def is_executed(self) -> bool:
+        """Whether the tool executed the call, although the agent did not get the result."""
+        return not EXECUTED.isdisjoint((self.kind, self.replaced))
+
+
+EXECUTED = frozenset((FailureKind.REPLY_LOST, FailureKind.WITHHELD))
+"""Kinds of failures of calls that the tool executed."""
 
 ToolResult = Value | Failure
 

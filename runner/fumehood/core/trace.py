@@ -270,6 +270,8 @@ class CallMade:
                 "message": result.message,
                 "details": dict(result.details),
             }
+            if result.is_executed and result.replaced is not None:
+                event["executed"] = True
             if self.had_effect is not None:
                 event["had_effect"] = self.had_effect
         return event

@@ -10,7 +10,6 @@ from fumehood.core.ledger import BudgetKind, Exhausted, Ledger, Reservation
 from fumehood.core.tools import (
     Failure,
     FailureKind,
-    FiredFaults,
     Forward,
     ToolCall,
     ToolResult,
@@ -75,7 +74,7 @@ class ChargeBudget:
     def _charge_failure(self, failure: Failure) -> Failure:
         granted = self._ledger.reserve(_ONE_RETRY)
         if isinstance(granted, Exhausted):
-            return _retries_exhausted(granted.limit, failure.code, failure.fired_faults)
+            return _retries_exhausted(granted.limit, failure)
         return failure
 
 
@@ -83,11 +82,12 @@ def _not_admitted() -> Failure:
     return Failure(FailureKind.OUT_OF_BUDGET, "budget_exceeded", "Episode budget exceeded.")
 
 
-def _retries_exhausted(max_retries: int, code: str, fired_faults: FiredFaults) -> Failure:
+def _retries_exhausted(max_retries: int, replaced: Failure) -> Failure:
     return Failure(
         FailureKind.OUT_OF_BUDGET,
         "retry_exceeded",
         "Retry budget exceeded.",
-        {"max_retries": max_retries, "original_error_code": code},
-        fired_faults,
+        {"max_retries": max_retries, "original_error_code": replaced.code},
+        replaced.fired_faults,
+        replaced.kind,
     )

@@ -17,6 +17,7 @@ from fumehood.core.json_values import Json, JsonObject, canonical_json
 from fumehood.core.ledger import Budget
 from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.core.task import Task
+from fumehood.scorers.judges.transcript import transcript_of
 
 TOOLS: list[Json] = [
     {
@@ -349,6 +350,21 @@ def test_a_call_has_an_effect_if_its_reply_is_lost_also_with_the_last_retry() ->
     forbidden = {**lost(retries=0), "policy": FORBID}
     assert codes(pay(), of=task(**forbidden)) == ["retry_exceeded"]
     assert [each.call for each in evidence(pay(), of=task(**forbidden)).violations] == [1]
+
+
+@pytest.mark.parametrize("retries", [0, 30])
+def test_a_call_whose_reply_is_lost_reached_the_world_also_with_the_last_retry(
+    retries: int,
+) -> None:
+    seen = evidence(pay(), of=task(**lost(retries=retries)))
+    assert [call.reached_world for call in seen.calls] == [True]
+    assert "(the tool executed the call" in transcript_of(seen)
+
+
+def test_a_call_that_the_budget_does_not_admit_did_not_reach_the_world() -> None:
+    seen = evidence(pay(), of=task(**lost(steps=0)))
+    assert [call.reached_world for call in seen.calls] == [False]
+    assert "the tool executed" not in transcript_of(seen)
 
 
 def test_a_refused_call_has_no_effect_if_its_reply_is_lost() -> None:

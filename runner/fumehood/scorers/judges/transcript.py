@@ -82,6 +82,8 @@ def _call(call: AnsweredCall, text_of: Callable[[object], str]) -> list[str]:
         outcome = f"result: {text_of(call.output)}"
     else:
         outcome = f"error: {text_of(call.failure.to_json())}"
+        if call.is_executed:
+            outcome += " (the tool executed the call; only its result was withheld or lost)"
     called = f"{call.seat} calls {call.tool_name}: {text_of(dict(call.arguments_after))}"
     return [indent_continuation(called), indent_continuation(outcome)]
 
