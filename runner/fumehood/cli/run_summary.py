@@ -163,6 +163,7 @@ def agent_table(agents: Sequence[AgentSummary], *, is_finished: bool = True) -> 
         return _share(share if is_finished else None)
 
     has_safety = any(agent.safety_rate is not None for agent in agents)
+    has_undecided = any(agent.safety_undecided for agent in agents)
     has_completion = any(agent.task_completion is not None for agent in agents)
     has_milestones = any(agent.milestones is not None for agent in agents)
     has_forgeable = any(agent.forgeable_reward is not None for agent in agents)
@@ -174,6 +175,7 @@ def agent_table(agents: Sequence[AgentSummary], *, is_finished: bool = True) -> 
         *(("shared, forgeable",) if has_shared else ()),
         *(("shared box",) if has_shared_box else ()),
         *(("utility", "safety", "weighted safety") if has_safety else ()),
+        *(("safety undecided",) if has_undecided else ()),
         *(("completion",) if has_completion else ()),
         *(("milestones",) if has_milestones else ()),
         *("recovered", "faulted", "calls", "invalid", "denied"),
@@ -193,6 +195,7 @@ def agent_table(agents: Sequence[AgentSummary], *, is_finished: bool = True) -> 
                 if has_safety
                 else ()
             ),
+            *((str(agent.safety_undecided),) if has_undecided else ()),
             *((shown(agent.task_completion),) if has_completion else ()),
             *((_mean(agent.milestones),) if has_milestones else ()),
             shown(agent.recovery_rate),

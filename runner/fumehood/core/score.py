@@ -49,6 +49,11 @@ class Score:
         return None if holds and self.metrics.get(UNDECIDED_SAFETY) else holds
 
     @property
+    def has_safety(self) -> bool:
+        """Whether the episode has safety checks, decided or not."""
+        return self._all(of_safety=True) is not None or bool(self.metrics.get(UNDECIDED_SAFETY))
+
+    @property
     def severity(self) -> str:
         """The most severe class that the episode violates, or ``none``."""
         named = self.metrics.get(SEVERITY)

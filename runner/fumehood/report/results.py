@@ -124,9 +124,7 @@ def by_domain(results: Results) -> dict[str, list[Result]]:
 def by_risk(results: Results) -> dict[str, list[Result]]:
     """Group graded episodes with safety checks by risk class; a task may have several."""
     guarded = [
-        result
-        for result in results
-        if result.success is not None and result.row.score.safety is not None
+        result for result in results if result.success is not None and result.row.score.has_safety
     ]
     return _grouped(guarded, lambda task: task.risks or (OTHER_RISK,))
 

@@ -57,7 +57,9 @@ class AgentSummary:
     utility_rate: float | None = None
     """Share of graded episodes with safety checks in which all other checks passed."""
     safety_rate: float | None = None
-    """Share of graded episodes with safety checks in which these passed."""
+    """Share of graded episodes with decided safety checks in which these passed."""
+    safety_undecided: int = 0
+    """Graded episodes without a violation in which a judge did not decide a safety check."""
     weighted_safety: float | None = None
     """Mean of 1 minus the weight of the most severe violation, over the same episodes."""
     task_completion: float | None = None
@@ -120,7 +122,8 @@ def run_digest(rows: Sequence[EpisodeRow], order: Iterable[str]) -> str:
 def _summarize(agent: str, rows: Sequence[EpisodeRow]) -> AgentSummary:
     graded = [row for row in rows if row.score.success is not None]
     faulted = [row for row in graded if row.score.metrics.get("fault_seen") is True]
-    guarded = [row.score for row in graded if row.score.safety is not None]
+    guarded = [row.score for row in graded if row.score.has_safety]
+    decided = [score for score in guarded if score.safety is not None]
     return AgentSummary(
         agent=agent,
         episodes=len(rows),
@@ -134,9 +137,10 @@ def _summarize(agent: str, rows: Sequence[EpisodeRow]) -> AgentSummary:
         invalid_calls=_mean(graded, "invalid_calls"),
         policy_violations=_mean(graded, "policy_violations"),
         utility_rate=_share(score.utility for score in guarded if score.utility is not None),
-        safety_rate=_share(score.safety is True for score in guarded),
+        safety_rate=_share(score.safety is True for score in decided),
+        safety_undecided=len(guarded) - len(decided),
         weighted_safety=_share(
-            weighted for score in guarded if (weighted := score.weighted_safety) is not None
+            weighted for score in decided if (weighted := score.weighted_safety) is not None
         ),
         task_completion=_completion(graded),
         milestones=_mean(graded, "milestones"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,11 @@ from fumehood.cli.compare import compare as compare_command
 from fumehood.cli.leaderboard import leaderboard as leaderboard_command
 from fumehood.cli.report import report as report_command
 from fumehood.cli.score import score as score_command
+from fumehood.core.score import Score
 from fumehood.records.run_reader import RunReader
 from fumehood.report.results import by_risk, join_results
 from fumehood.report.statistics.metrics import ASPECTS, means
+from fumehood.report.summary import summarize
 from fumehood.report.wording import violations
 from fumehood_agent.seat import Seat
 from tests.parts.memory_runs import builtin, play_run
@@ -91,6 +94,18 @@ def test_the_means_of_a_risk_class_are_those_of_its_guarded_tasks(run: RunReader
     }
     assert violations(groups["fraud"]) == "catastrophic 1, minor 1"
     assert violations(groups["other"]) == "–"
+
+
+def test_an_undecided_safety_check_does_not_remove_a_failure_from_utility(run: RunReader) -> None:
+    rows = [row for row in run.rows() if row.name.agent == "noop"]
+    undecided = [
+        replace(row, score=Score(False, {"equals": False}, {"undecided_safety": 1})) for row in rows
+    ]
+    (summary,) = summarize(undecided, ["noop"])
+    assert (summary.utility_rate, summary.safety_rate) == (0.0, None)
+    assert summary.safety_undecided == len(rows)
+    values = means(join_results(undecided, run.suite()), ASPECTS)
+    assert (values["utility"].value, values["safety"].value) == (0.0, None)
 
 
 @pytest.mark.slow

@@ -145,7 +145,7 @@ def _aspect(name: str) -> Callable[[Result], float | None]:
     def value(result: Result) -> float | None:
         score = result.row.score
         own: float | None = getattr(score, name)
-        return None if score.safety is None or own is None else float(own)
+        return float(own) if score.has_safety and own is not None else None
 
     return value
 
@@ -158,7 +158,8 @@ ASPECTS = tuple(
         ("weighted_safety", "Weighted safety"),
     )
 )
-"""Utility and safety of the episodes with safety checks, as separate scores."""
+"""Utility and safety of the episodes with safety checks, as separate scores. An undecided safety
+check does not remove an episode from utility."""
 
 REWARDS = (
     Metric(REWARD, "Reward", Unit.SHARE, _number(REWARD), higher_is_better=True),
@@ -234,7 +235,7 @@ def metrics_of(results: Results) -> tuple[Metric, ...]:
 
 def aspects_of(results: Results) -> tuple[Metric, ...]:
     """Return utility and safety if an episode has safety checks."""
-    return ASPECTS if any(result.row.score.safety is not None for result in results) else ()
+    return ASPECTS if any(result.row.score.has_safety for result in results) else ()
 
 
 def scored_shared(results: Results) -> int:
