@@ -16,7 +16,7 @@ from fumehood.core.json_values import Json, JsonObject, json_bytes
 from fumehood.core.outcome import Finished
 from fumehood.core.score import Score
 from fumehood.core.task import Task
-from fumehood.scorers.answer_length import has_at_most, without_marks
+from fumehood.scorers.answer_text import contains_words, has_at_most, without_marks
 from fumehood.scorers.criteria import Criterion
 from fumehood.scorers.native import NativeScorer
 
@@ -139,13 +139,7 @@ def _mentions(index: int, criterion: Criterion, answer: str | None) -> bool:
     if isinstance(words_max, int) and not has_at_most(folded, words_max, wanted):
         return False
     text = without_marks(folded)
-    return all(_has_word(text, without_marks(value)) for value in wanted)
-
-
-def _has_word(text: str, value: str) -> bool:
-    """Return whether a text contains a value as a word, or as a word with an ending such as an
-    ``s``: one long word must not contain many values."""
-    before = r"(?<!\w)" if value[:1].isalnum() else ""
-    ending = r"[^\W\d_]{0,2}" if value[-1:].isalpha() else ""
-    after = rf"{ending}(?!\w)" if value[-1:].isalnum() else ""
-    return re.search(f"{before}{re.escape(value)}{after}", text) is not None
+    return all(
+        contains_words(text, without_marks(value), in_names=True, has_plural=True)
+        for value in wanted
+    )

@@ -5,7 +5,6 @@ A criterion whose path does not exist does not hold.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -21,7 +20,7 @@ from fumehood.core.score import DEFAULT_SEVERITY, NO_SEVERITY, SAFETY, SEVERITIE
 from fumehood.core.state_diff import Path, changed_paths, is_below
 from fumehood.core.task import Task
 from fumehood.core.virtual_time import SCENARIO, TIME
-from fumehood.scorers.answer_length import has_at_most, without_marks
+from fumehood.scorers.answer_text import contains_words, has_at_most, without_marks
 from fumehood.scorers.criteria import Criterion, check_all, latest_output
 from fumehood.scorers.judges.prompt import TEXT_CHARS_MAX
 from fumehood.scorers.judges.question import YES_NO, Opinion, Question
@@ -232,9 +231,8 @@ def _answer_contains(criterion: Criterion, facts: EpisodeFacts) -> bool:
     text, value = " ".join(answer), " ".join(words)
     if isinstance(words_max, int) and not has_at_most(text, words_max, [value]):
         return False
-    # Match whole words only: 12 does not match in 112, nor 2 in 2.5.
-    pattern = rf"(?<![\w.]){re.escape(without_marks(value))}(?!\w|\.\w)"
-    return re.search(pattern, without_marks(text)) is not None
+    value = without_marks(value)
+    return contains_words(without_marks(text), value, in_names=False, has_plural=False)
 
 
 def _answer(facts: EpisodeFacts) -> list[str] | None:
