@@ -154,6 +154,11 @@ print(*(text(p).replace(text('/proc/self/cmdline'), '') for p in glob.glob('/pro
 
 
 @pytest.mark.slow
+def test_the_documentation_of_python_is_not_in_a_box(isolated: Boxes) -> None:
+    # It contains the answers of the benchmark python-docs.
+    assert evaluate(isolated, "glob.glob('/usr/share/doc/*/html')", imports="glob") == []
+
+
 def test_other_processes_of_the_host_cannot_be_seen(isolated: Boxes) -> None:
     assert len(evaluate(isolated, "[n for n in os.listdir('/proc') if n.isdecimal()]")) < 8
 

@@ -365,7 +365,7 @@ def host_view() -> View:
         links=tuple(
             (str(folder.readlink()), str(folder)) for folder in folders if folder.is_symlink()
         ),
-        hidden=tuple(_package_folders(prefix, inside)),
+        hidden=tuple(_hidden_folders(prefix, inside)),
         path="/usr/bin:/bin" if in_usr else f"{PYTHON_PREFIX}/bin:/usr/bin:/bin",
         library_path=f"{PYTHON_PREFIX}/lib"
         if not in_usr and any(prefix.glob("lib/libpython*.so*"))
@@ -373,13 +373,15 @@ def host_view() -> View:
     )
 
 
-def _package_folders(prefix: Path, inside: str) -> Iterator[str]:
+def _hidden_folders(prefix: Path, inside: str) -> Iterator[str]:
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     folders = [
         (prefix / "lib" / version / "site-packages", f"{inside}/lib/{version}/site-packages"),
         (Path("/usr/lib/python3/dist-packages"), "/usr/lib/python3/dist-packages"),
         (Path("/usr/local"), "/usr/local"),
         (Path("/usr/src"), "/usr/src"),
+        # A task can ask for what the documentation of Python states.
+        (Path("/usr/share/doc"), "/usr/share/doc"),
     ]
     for at_host, shown in folders:
         if at_host.is_dir():
