@@ -71,20 +71,22 @@ _NATURAL: JsonObject = {"type": "integer", "minimum": 0}
 _TOOLS = (
     _tool(
         "bash",
-        "Run a command in bash. A session keeps its folder, variables and functions between calls. "
-        "The output is the first and last 32 KiB of standard output and standard error.",
+        "Run a command in bash. A session keeps its working folder, variables and functions "
+        "between calls. The output is the first and last 32 KiB of standard output and standard "
+        "error.",
         {"command": _TEXT},
         session={
             "type": "string",
             "pattern": "^[a-z0-9_]{1,32}$",
-            "description": f"One of at most 8 sessions; a new name starts one. "
-            f"Default: {MAIN_SESSION}.",
+            "description": "Name of the session. A new name starts a new session; there are at "
+            f"most 8. Default: {MAIN_SESSION}.",
         },
         timeout_s={
             "type": "integer",
             "minimum": 1,
             "maximum": TIMEOUT_S_MAX,
-            "description": f"Then the session is killed. Default: {DEFAULT_TIMEOUT_S}.",
+            "description": "Seconds after which the session is killed. "
+            f"Default: {DEFAULT_TIMEOUT_S}.",
         },
     ),
     _tool(
@@ -106,7 +108,7 @@ _TOOLS = (
     ),
     _tool(
         "list_dir",
-        "List the entries of a folder. Folders end with /, links with @.",
+        "List the entries of a folder. Names of folders end with /, names of links with @.",
         {"path": _PATH},
     ),
     _tool(

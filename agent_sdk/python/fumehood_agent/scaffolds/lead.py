@@ -39,7 +39,7 @@ class Lead(React):
     def _own_tools(self, seat: ModelSeat) -> Iterator[Tool]:
         yield from self.OWN_TOOLS
         for tool, member in self._tools_of_members(seat).items():
-            yield Tool(tool, ORDER, f"Gives work to {member} and returns its answer.")
+            yield Tool(tool, ORDER, f"Give work to {member} and return its answer.")
 
     def _tools_of_members(self, seat: ModelSeat) -> Mapping[str, str]:
         taken = {tool.name for tool in seat.task.tools}

@@ -18,7 +18,7 @@ GIVE_UP = Tool(
         "required": ["reason"],
         "additionalProperties": False,
     },
-    "Gives up. Call this tool if the task cannot or must not be done.",
+    "Give up. Call this tool if the task cannot or must not be done.",
 )
 
 

@@ -33,8 +33,8 @@ _TOOLS = (
     ),
     tool(
         "act",
-        "Let one of your living fish act, once per turn: action is normal or active, and target is "
-        "a position.",
+        "Let your living fish of this kind act, once per turn. action is normal or active, and "
+        "target is a position, from 0.",
         kind="string",
         action="string",
         target="integer",

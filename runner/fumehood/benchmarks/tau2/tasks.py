@@ -76,7 +76,7 @@ CONTINUE = "Please go on."
 SOLO_INSTRUCTION = """\
 You handle one ticket of a telecom company. There is no user to talk to. You have the tools of the \
 company and the tools of the customer's phone. Follow the policy. When the ticket is resolved, \
-submit.
+submit any text.
 
 {policy}
 

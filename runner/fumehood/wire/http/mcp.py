@@ -188,8 +188,8 @@ def _tools(view: TaskView) -> list[types.Tool]:
 
 def _endings(submit: str, give_up: str, asks_confidence: bool) -> list[types.Tool]:
     further = {"confidence": _CONFIDENCE} if asks_confidence else {}
-    submitting = "Submits your answer. Call this tool once, when you have finished."
-    giving_up = "Gives up. Call this tool if the task cannot or must not be done."
+    submitting = "Submit your answer. Call this tool once, when you have finished."
+    giving_up = "Give up. Call this tool if the task cannot or must not be done."
     return [
         _ending(submit, submitting, {"answer": {"type": "string"}, **further}),
         _ending(give_up, giving_up, {"reason": {"type": "string"}, **further}),
