@@ -64,7 +64,7 @@ def init(language: str, folder: Path, as_json: bool) -> None:
 @click.option(
     "--engine", type=EngineName(), default="auto", show_default=True, help="Engine of the boxes."
 )
-@click.option("--runtime", default=None, help="Container runtime of docker, such as runsc.")
+@click.option("--runtime", default=None, help="Container runtime of docker or oci, such as runsc.")
 @click.option("--wall-time-s", default=60.0, show_default=True, help="Time limit of each case.")
 @click.option("--i-trust-this-agent", is_flag=True, help="Allow AGENT on the process engine.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

@@ -30,8 +30,9 @@ def values(names: Callable[[], Iterable[str]]) -> Callable[..., list[CompletionI
 def completion(shell: str, as_json: bool) -> None:
     """Print the code that completes commands in a shell.
 
-    It completes commands, options, suites, agents, engines and paths. Add the line below to the
-    start file of the shell, such as ~/.bashrc.
+    It completes commands, options, suites, agents, engines and paths. Add the line for your shell
+    to its start file: ~/.bashrc (for zsh, with `zsh` instead of `bash`, ~/.zshrc), or
+    ~/.config/fish/config.fish.
 
     \b
     Examples:

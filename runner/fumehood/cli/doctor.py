@@ -85,7 +85,7 @@ class _Finding:
 
 
 @click.command()
-@click.option("--runtime", default=None, help="Also check docker with this runtime.")
+@click.option("--runtime", default=None, help="Also check docker and oci with this runtime.")
 @click.option(
     "--probe",
     "probed",

@@ -57,7 +57,8 @@ FACTORS = ("suite", "model", "agent", "data_mode", "faults", "budget", "team", "
     "--estimate",
     type=click.IntRange(1),
     metavar="TASKS",
-    help="Play so many tasks of each run once, and print the estimated use of the experiment.",
+    help="Play this number of tasks of each run once, and print the estimated use of the "
+    "experiment.",
 )
 @click.option(
     "--concurrency",
@@ -82,10 +83,10 @@ def experiment(
 ) -> None:
     """Run all combinations of models, suites and conditions.
 
-    Conditions are data modes, faults and budgets. FILE is a YAML file; `fumehood schema experiment`
-    prints its JSON Schema. DIR is the folder of an interrupted experiment of yours, which
-    continues. The folder holds the frozen plan, one run folder per combination below `runs`, and
-    the report. Variables such as FUMEHOOD_ENGINE override the settings in FILE.
+    Conditions are data modes, faults, budgets, teams and prompts. FILE is a YAML file; `fumehood
+    schema experiment` prints its JSON Schema. DIR is the folder of an interrupted experiment of
+    yours, which continues. The folder holds the frozen plan, one run folder per combination below
+    `runs`, and the report. Variables such as FUMEHOOD_ENGINE override the settings in FILE.
 
     \b
     Examples:

@@ -20,7 +20,7 @@ from fumehood.records.trust import (
 
 @click.group()
 def keys() -> None:
-    """List the public keys whose runs you accept.
+    """List, add and remove the keys whose runs you accept.
 
     Commands that read runs accept your key and the keys in this list.
     """
@@ -75,7 +75,7 @@ def add(key: str, name: str, as_json: bool) -> None:
 @click.argument("key")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def remove(key: str, as_json: bool) -> None:
-    """Accept runs of KEY no longer.
+    """Stop accepting runs that KEY signed.
 
     KEY is a key or the name of its owner.
 

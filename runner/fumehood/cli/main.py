@@ -69,12 +69,12 @@ SUMMARIES = {
         "report": "Write a report of one or more runs, or of an experiment.",
         "watch": "Serve the report page of a run or experiment while it goes on.",
         "attribute": "Show why episodes failed, by rules on their traces.",
-        "score": "Score a run again from its traces, or a log of Inspect.",
+        "score": "Score a run again, or compute metrics from a log of Inspect.",
         "replay": "Repeat the recorded calls of a run without its agents.",
         "verify": "Verify the seals of a run and list all damage.",
         "export": "Convert a run to a format of another tool.",
         "receipt": "Write or verify a signed receipt of a run or an EPISODE.",
-        "keys": "List the public keys whose runs you accept.",
+        "keys": "List, add and remove the keys whose runs you accept.",
     },
     "Compare": {
         "compare": "Compare agents, scaffolds or conditions on the same tasks.",
@@ -85,7 +85,7 @@ SUMMARIES = {
     },
     "Suites": {
         "suite": "Write, generate, validate and describe suites of tasks.",
-        "suites": "List the domains of A Unified Framework, and which run here.",
+        "suites": "List the domains of the paper 'A Unified Framework'.",
         "list": "List benchmarks, agents, engines, worlds and faults.",
         "schema": "Print the JSON Schema of a file format.",
         "plugin": "Write a package that adds a world or another extension.",

@@ -62,8 +62,8 @@ class _Share(click.ParamType[float]):
     "monitors",
     multiple=True,
     metavar="MONITOR",
-    help="FILE.yaml, FILE.py:Class, module:Class or model:NAME. Repeatable: each decides if "
-    "the one before escalates.",
+    help="FILE.yaml, FILE.py:Class, module:Class or model:NAME. Repeatable: a monitor decides "
+    "only if the one before it escalates.",
 )
 @click.option("--config", type=PATH, help="YAML file with `models`, and with `monitors`.")
 @click.option("--recorded", is_flag=True, help="Score the decisions of the run's live monitors.")

@@ -52,7 +52,7 @@ class _Episode:
     type=click.IntRange(1),
     default=2,
     show_default=True,
-    help="Parallel episodes.",
+    help="Concurrent episodes.",
 )
 @click.option(
     "--service-workers",

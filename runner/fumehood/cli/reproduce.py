@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 @click.option(
     "--engine", type=EngineName(), help="As in `run`; the agents are built in.  [default: inline]"
 )
-@click.option("--concurrency", "-j", type=int, help="Parallel episodes.  [default: 2]")
+@click.option("--concurrency", "-j", type=int, help="Concurrent episodes.  [default: 2]")
 @click.option("--service-workers", type=int, help="Service processes.  [default: 1]")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def reproduce(

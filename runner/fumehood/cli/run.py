@@ -104,7 +104,8 @@ def _setting(name: str) -> str:
     "--engine",
     type=EngineName(),
     default=_DEFAULTS["engine"],
-    help="Engine of the boxes; auto takes docker, or else bubblewrap.",
+    help="Engine of the boxes; auto takes docker, else bubblewrap, else inline if all agents are "
+    "built-in.",
 )
 @click.option("--runtime", default=None, help=_setting("runtime"))
 @click.option(
@@ -149,8 +150,8 @@ def _setting(name: str) -> str:
     multiple=True,
     metavar="MONITOR",
     help="Monitor that decides about each step: FILE.yaml, FILE.py:Class, module:Class, "
-    "model:NAME or person; replaces `monitors` of --config. Repeatable: each decides if the one "
-    "before escalates.",
+    "model:NAME or person; replaces `monitors` of --config. Repeatable: a monitor decides only if "
+    "the one before it escalates.",
 )
 @click.option("--i-trust-this-agent", is_flag=True, help=_setting("i_trust_this_agent"))
 @shard_option
@@ -179,8 +180,8 @@ def run(
       fumehood run sample -a policy_aware --shard 1/2 --out runs/shards/1
       fumehood run sample -a policy_aware --on ray://head.example:10001 -j 8
 
-    Exit status 2 also if an agent crashed, timed out, printed too much or sent invalid messages.
-    One line reports each; the episodes are in the run folder.
+    The exit status is also 2 if an agent crashed, timed out, printed too much or sent invalid
+    messages. One line reports each; the episodes are in the run folder.
     """
     settings = {**flags, "agents": flags["agent"], **(ctx.obj or {})}
     settings.pop("agent")

@@ -40,11 +40,11 @@ def score(
     unverified: bool,
     as_json: bool,
 ) -> int:
-    """Score a run again from its traces, or a log of Inspect.
+    """Score a run again, or compute metrics from a log of Inspect.
 
-    Verifies the seals first. Criteria that need a judge use the stored answers of the run's judge,
-    unless --judge names another one. With --from, computes the metrics that a log of Inspect
-    defines, names the others, and marks everything as unsigned.
+    Verifies the seals first, and scores the traces. Criteria that need a judge use the stored
+    answers of the run's judge, unless --judge names another one. With --from, computes the metrics
+    that a log of Inspect defines, names the others, and marks everything as unsigned.
 
     \b
     Examples:

@@ -21,7 +21,7 @@ _OPTIONS = (
     click.option("--sample", type=int, metavar="N", help="Only N selected tasks, drawn at random."),
     click.option("--sample-seed", type=int, help="Seed of --sample.  [default: 0]"),
     click.option(
-        "--task", multiple=True, metavar="GLOB", help="Only tasks with such an ID. Repeatable."
+        "--task", multiple=True, metavar="GLOB", help="Only tasks whose ID matches. Repeatable."
     ),
     click.option(
         "--tag",

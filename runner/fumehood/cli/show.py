@@ -39,8 +39,8 @@ TRIALS_SHOWN = 12
 @click.argument("run_dir", metavar="DIR", type=PATH)
 @click.argument("episode", required=False)
 @click.option("--failed", is_flag=True, help="Only episodes that were graded and failed.")
-@click.option("--agent", "-a", metavar="GLOB", help="Only episodes of such agents.")
-@click.option("--task", metavar="GLOB", help="Only episodes of such tasks.")
+@click.option("--agent", "-a", metavar="GLOB", help="Only episodes of agents whose label matches.")
+@click.option("--task", metavar="GLOB", help="Only episodes of tasks whose ID matches.")
 @click.option(
     "--ended", metavar="GLOB", help="Only these outcomes, such as gave_up or out_of_budget*."
 )

@@ -188,8 +188,8 @@ def _write_new(file: Path, text: str) -> None:
 def validate(argument: str, as_json: bool, **options: Any) -> None:
     """Validate every task, and run its oracle and a no-op agent.
 
-    The no-op agent must fail. Each mistake is one line, with its file and line or its task. Tasks
-    are played when the files have no mistake.
+    The no-op agent must fail. Each mistake is one line, with its file and line or its task. If the
+    files have no mistake, the oracle and the no-op agent play each task that has no workspace.
 
     SUITE is as in `fumehood run`: NAME[:ARGUMENT] or a path.
 

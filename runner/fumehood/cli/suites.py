@@ -16,9 +16,10 @@ from fumehood.report.text_table import TextTable
 @click.option("--domains", is_flag=True, help="List each domain, its suite, and what is missing.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def suites(domains: bool, as_json: bool) -> None:
-    """List the domains of A Unified Framework, and which run here.
+    """List the domains of the paper 'A Unified Framework'.
 
-    A domain runs, or needs a package or data that you supply, or does not run.
+    The paper is arXiv 2605.27898. A domain runs, or needs a package or data that you supply, or
+    does not run.
 
     \b
     Examples:

@@ -444,8 +444,8 @@ class RunConfig(_Strict):
     suite: str = Field(description="NAME[:ARGUMENT] of a benchmark, or a file or folder of tasks.")
     agents: tuple[TextOr[AgentConfig], ...] = Field(
         min_length=1,
-        description="Built-in name, module:Class, folder with a Dockerfile, or image; "
-        "LABEL=… sets its label.",
+        description="Built-in name, module:Class, folder with a Dockerfile, image, image archive "
+        "(engine oci), or acp:NAME; LABEL=… sets its label.",
     )
     tasks: TaskSelection | None = Field(
         None, description="Tasks of the suite to run; all if unset."
@@ -467,7 +467,7 @@ class RunConfig(_Strict):
     service_workers: int = Field(1, ge=1, le=64, description="Service processes of each node.")
     engine: str = Field("auto", description="docker, oci, bubblewrap, inline, process, or auto.")
     runtime: str | None = Field(
-        None, description="Container runtime of the docker engine, such as runsc."
+        None, description="Container runtime of the engine docker or oci, such as runsc."
     )
     forked_starts: bool = Field(
         True,

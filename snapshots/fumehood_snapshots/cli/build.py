@@ -42,10 +42,20 @@ A_PATH = click.Path(path_type=Path)
     type=A_PATH,
     help="A recording of `snapshot record` or of a run with data_mode record.",
 )
-@click.option("--name", default="snapshot", show_default=True)
-@click.option("--profile", "profile_name", type=click.Choice(sorted(PROFILES)), default="standard")
+@click.option("--name", default="snapshot", show_default=True, help="Name of the snapshot.")
 @click.option(
-    "--extractor", type=click.Choice(sorted(EXTRACTORS)), default=DEFAULT, show_default=True
+    "--profile",
+    "profile_name",
+    type=click.Choice(sorted(PROFILES)),
+    default="standard",
+    help="Settings of the search.",
+)
+@click.option(
+    "--extractor",
+    type=click.Choice(sorted(EXTRACTORS)),
+    default=DEFAULT,
+    show_default=True,
+    help="Program that extracts text from HTML.",
 )
 @click.option("--licence", multiple=True, help="A note on the licence of the documents.")
 @click.option("--note", default="", help="A note on the origin of the documents.")

@@ -16,7 +16,13 @@ from fumehood_snapshots.pythondoc.source import INSTALLED
 
 @click.command("python-doc")
 @click.argument("out", type=click.Path(path_type=Path), default=NAME)
-@click.option("--html", type=click.Path(path_type=Path), default=INSTALLED, show_default=True)
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path),
+    default=INSTALLED,
+    show_default=True,
+    help="Folder of the documentation in HTML.",
+)
 @click.option(
     "--workers", type=click.IntRange(1, 256), help="Number of processes; default: one per core."
 )

@@ -31,11 +31,25 @@ SESSION = "record"
     help="A host, *.host or host:port that may have a private address.",
 )
 @click.option(
-    "--depth", type=click.IntRange(0, 20), default=0, show_default=True, help="Links to follow."
+    "--depth",
+    type=click.IntRange(0, 20),
+    default=0,
+    show_default=True,
+    help="Number of links to follow in a row from each URL.",
 )
-@click.option("--pages-max", type=click.IntRange(1), default=1000, show_default=True)
 @click.option(
-    "--pause", type=click.FloatRange(0, 60), default=0.5, show_default=True, help="In seconds."
+    "--pages-max",
+    type=click.IntRange(1),
+    default=1000,
+    show_default=True,
+    help="Largest number of pages to fetch.",
+)
+@click.option(
+    "--pause",
+    type=click.FloatRange(0, 60),
+    default=0.5,
+    show_default=True,
+    help="Pause between two requests, seconds.",
 )
 @click.option(
     "--ignore-robots",

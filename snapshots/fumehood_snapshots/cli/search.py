@@ -20,9 +20,17 @@ from fumehood_snapshots.snapshot import open_snapshot
 @click.option(
     "-k", type=click.IntRange(1, 1000), help="Number of results; default: from the manifest."
 )
-@click.option("--filter", "filters", multiple=True, metavar="FIELD=VALUE")
+@click.option(
+    "--filter",
+    "filters",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    help="Only documents whose FIELD has this VALUE. Repeatable.",
+)
 @click.option("--snippet-chars", type=click.IntRange(1, 1_000_000), default=200, show_default=True)
-@click.option("--json", "as_json", is_flag=True, help="One hit a line.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object per result, one per line."
+)
 def search(
     path: Path, query: str, k: int | None, filters: Sequence[str], snippet_chars: int, as_json: bool
 ) -> None:

@@ -134,7 +134,8 @@ class FaultFamily(ABC):
     remedy: ClassVar[str] = ""
     """What an agent can do when the fault fires; shown in the table of ``docs/faults.md``."""
     check: ClassVar[str] = ""
-    """How the criteria of a task tell care from luck; shown beside the remedy."""
+    """How the criteria of a task distinguish a careful agent from a lucky one; shown beside the
+    remedy."""
     needs_value: ClassVar[bool] = False
     """Whether the family changes values only, so that it does not fire on a failed call."""
     needs_earlier_calls: ClassVar[bool] = False

@@ -1,4 +1,4 @@
-"""Fault family ``flapping``: a tool works and fails in turn."""
+"""Fault family ``flapping``: first `down` calls of a tool fail, then `up` calls work, and so on."""
 
 from __future__ import annotations
 
