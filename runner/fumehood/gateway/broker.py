@@ -245,7 +245,7 @@ class Broker:
             path=checked.path,
             model=checked.model,
             body=checked.body,
-            headers=outgoing.headers,
+            headers=checked.headers,
             # Not from the process: it could take the turns of another episode.
             episode=self.episode,
             seat=outgoing.seat,
@@ -266,7 +266,9 @@ class Broker:
         waits = _SentWaits(lambda event: self._note(number, event), self._add_wait)
         try:
             async with self._client.send(request, waits) as started:
-                reader = ResponseReader(started.content_type, checked.dialect, keep=False)
+                reader = ResponseReader(
+                    started.content_type, checked.dialect, keep=False, usage_only=True
+                )
                 whole = False
                 try:
                     await self._pass_on(number, started, reader)
@@ -295,8 +297,9 @@ class Broker:
         except asyncio.CancelledError:
             # Nothing ends the thread, so the request counts as open until it has ended.
             await asyncio.wait([parsing])
-            if not parsing.cancelled():
-                parsing.exception()  # Otherwise asyncio logs that nothing read it.
+            # Parsing it delayed others as much as if it had been sent.
+            if not parsing.cancelled() and parsing.exception() is not None:
+                account.refused += 1
             raise
 
     async def _parse_alone(self, outgoing: _Outgoing, account: _Account) -> ModelRequest:

@@ -431,7 +431,7 @@ class ProviderClient:
                     self._leave(request)
                 raise _Retry(f"does not answer: {type(error).__name__}") from None
             status = response.status_code
-            if status >= 500 and _is_long(began_ms):
+            if (status >= 500 or status in RETRIED_STATUS) and _is_long(began_ms):
                 self._leave(request)
             if status in RETRIED_STATUS and not is_last:
                 wait_s = _seconds(response.headers.get("retry-after"))

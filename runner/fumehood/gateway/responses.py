@@ -21,6 +21,11 @@ _EVENT_BYTES_MAX = 16 * 1024 * 1024
 """Size of one line of a stream, and of the arguments of one tool call. Longer ones are not read."""
 _ERROR_BYTES = 4096
 """Part of an error that is read."""
+_PARSED_BYTES_MAX = 256 * 1024
+"""Size of a whole response that takes a few milliseconds to parse."""
+_USAGE = re.compile(rb'"usage(?:Metadata)?"[ \t\r\n]*:[ \t\r\n]*(?=\{)')
+"""Before the usage of a response. In the text of a model, its quotes would be escaped."""
+_USAGE_BYTES = 4096
 OVERFLOW = re.compile(
     r"context[_ ]length|context window|maximum context|prompt is too long|"
     r"exceeds the (maximum|context)|input token count",
@@ -35,14 +40,19 @@ _BUSY = frozenset({408, 409, 425, 429})
 class ResponseReader:
     """Reads the bytes of a response, whole or as server-sent events. Ignores malformed content."""
 
-    def __init__(self, content_type: str, dialect: Dialect, *, keep: bool) -> None:
+    def __init__(
+        self, content_type: str, dialect: Dialect, *, keep: bool, usage_only: bool = False
+    ) -> None:
         """Create a reader.
 
         Args:
             content_type: of the response.
             dialect: of the request.
             keep: whether to keep the whole response.
+            usage_only: whether to read only the usage of a large response, for a process in which
+                parsing it would delay others.
         """
+        self._usage_only = usage_only
         self.content_type = content_type
         self.usage = Usage()
         self.finish_reason = ""
@@ -67,7 +77,11 @@ class ResponseReader:
 
     def close(self) -> None:
         """Read a response that is not a stream."""
-        if not self.streams and self._kept is not None:
+        if self.streams or self._kept is None:
+            return
+        if self._usage_only and len(self._kept) > _PARSED_BYTES_MAX:
+            self._read_usage()
+        else:
             self._read(bytes(self._kept))
 
     @property
@@ -114,6 +128,21 @@ class ResponseReader:
             self._line.clear()
         if len(self._line) + len(rest) <= _EVENT_BYTES_MAX:
             self._line += rest
+
+    def _read_usage(self) -> None:
+        body, usage = bytes(self._kept or b""), None
+        for match in _USAGE.finditer(body):
+            text = body[match.end() : match.end() + _USAGE_BYTES].decode("utf-8", "replace")
+            with suppress(ValueError, RecursionError):
+                usage, _ = json.JSONDecoder().raw_decode(text)
+        if usage is None:
+            return
+        # The form of every dialect.
+        form: JsonObject = {"choices": [], "output": [], "content": [], "data": []}
+        form |= {"type": "message", "usage": usage, "usageMetadata": usage}
+        part = self._dialect.part(form)
+        if part is not None:
+            self.usage = self.usage.updated(part.usage)
 
     def _read(self, text: bytes) -> None:
         try:

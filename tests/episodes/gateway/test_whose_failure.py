@@ -139,12 +139,13 @@ def test_a_provider_is_checked_again_without_the_requests_that_the_agent_left(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("status", [408, 504])
 def test_a_provider_may_work_on_a_request_that_a_proxy_gave_up(
-    script: Script, models: ScriptedModels
+    script: Script, models: ScriptedModels, status: int
 ) -> None:
     busy, patience = Event(), Event()
     busy.set()
-    gave_up, refuses = ScriptedReply(status=504), ScriptedReply(status=503)
+    gave_up, refuses = ScriptedReply(status=status), ScriptedReply(status=503)
 
     def behind_a_proxy(asked: AskedOfModel) -> ScriptedReply:
         if is_check(asked):
@@ -162,7 +163,7 @@ def test_a_provider_may_work_on_a_request_that_a_proxy_gave_up(
         assert wait_until(lambda: sum(map(is_check, models.asked[before:])) >= 2 * ATTEMPTS)
         assert not asking.done(), "the provider may still work on the request"
         busy.clear()
-        assert asking.result(PATIENCE_S)[0] == 504
+        assert asking.result(PATIENCE_S)[0] == status
         assert goes_on(seat)
 
 

@@ -263,6 +263,52 @@ def test_a_forged_request_is_not_sent(forged: dict[str, Any]) -> None:
         assert not models.asked
 
 
+def test_a_provider_gets_the_headers_that_the_gateway_writes() -> None:
+    forged = {"content-type": "text/html", "accept": "*/*", "anthropic-version": "any\ttext"}
+    with ScriptedModels(lambda _: ScriptedReply(text="ok")) as models:
+        assert first_reply(models, {**PLAIN, "headers": forged}) == ENDED
+        sent = models.asked[0].headers
+    assert (sent["content-type"], sent["accept"]) == ("application/json", "application/json")
+    assert "anthropic-version" not in sent
+
+
+def test_a_large_request_that_is_cancelled_while_it_is_parsed_counts() -> None:
+    large = message("agent", b"[" + b"0," * SMALL_BODY_BYTES + b"0]")
+    small = message("agent", body())
+
+    async def run() -> int:
+        settings = gateway_settings(models, attempts=1)
+        client = ProviderClient(settings)
+        here, there = socket.socketpair()
+        broker = Broker(settings, client)
+        broker.limit({"agent": Budget(), "other": Budget()})
+        serving = asyncio.create_task(broker.serve(there))
+        reader, writer = await asyncio.open_connection(sock=here)
+
+        async def answer_to(number: int, content: bytes) -> int:
+            writer.write(struct.pack(">IBI", len(content), SEND, number) + content)
+            while True:
+                size, kind, answered = struct.unpack(">IBI", await reader.readexactly(9))
+                await reader.readexactly(size)
+                if answered == number and kind in (ENDED, BROKE, FAILED):
+                    return int(kind)
+
+        for number in range(0, 2 * REFUSED_MAX, 2):
+            writer.write(struct.pack(">IBI", len(large), SEND, number) + large)
+            assert await answer_to(number + 1, small) == ENDED
+            writer.write(struct.pack(">IBI", 0, CANCEL, number))
+        last = await answer_to(2 * REFUSED_MAX, large)
+        kind = await answer_to(2 * REFUSED_MAX + 1, small)
+        writer.close()
+        await serving
+        await client.close()
+        assert last == BROKE
+        return kind
+
+    with ScriptedModels(lambda _: ScriptedReply(text="ok")) as models:
+        assert asyncio.run(run()) == BROKE
+
+
 @pytest.mark.parametrize(
     ("head", "forged"),
     [(PLAIN, body(previous_response_id="resp_1")), ({**PLAIN, "provider": "another"}, body())],
@@ -389,7 +435,7 @@ def test_a_seat_without_budget_or_with_too_many_requests_does_not_stop_another_o
     assert list(kinds.values()) == [ENDED, *[BROKE] * (REFUSED_MAX + 2), ENDED]
 
 
-def message(seat: str) -> bytes:
-    """Return the content of a message that sends a request of a seat with its name as the text."""
+def message(seat: str, content: bytes | None = None) -> bytes:
+    """Return the content of a message that sends a request of a seat, by default with its name."""
     encoded = json.dumps({**PLAIN, "seat": seat}).encode()
-    return struct.pack(">I", len(encoded)) + encoded + body(text=seat)
+    return struct.pack(">I", len(encoded)) + encoded + (content or body(text=seat))

@@ -1,7 +1,7 @@
 """Executes a command that cannot reserve space on a disk. Arguments: the command.
 
 gVisor handles the system calls of a workspace, so the filter of other runtimes does not apply to
-its programs. It reserves space for them with a call of its own, which this filter refuses.
+its programs. It reserves space for them with a call to the host, which this filter refuses.
 """
 
 from __future__ import annotations
