@@ -133,12 +133,18 @@ def leave_message(question: JsonObject) -> JsonObject:
     return could
 
 
+_PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+_GROWS_DOWN = 0x100
+"""MAP_GROWSDOWN. Source: mmap(2)."""
+
+
 def share(question: JsonObject) -> JsonObject:
     """Take memory that could be shared with another process, which RLIMIT_DATA does not count."""
     zero = {"flags": mmap.MAP_SHARED, "prot": mmap.PROT_READ}
     return {
         "file in memory": _can(lambda: os.memfd_create("file")),
         "shared mapping": _can(lambda: mmap.mmap(-1, mmap.PAGESIZE)),
+        "growing mapping": _can(lambda: mmap.mmap(-1, mmap.PAGESIZE, _PRIVATE | _GROWS_DOWN)),
         "mapping of /dev/zero": _can(
             lambda: mmap.mmap(os.open("/dev/zero", os.O_RDONLY), mmap.PAGESIZE, **zero)
         ),

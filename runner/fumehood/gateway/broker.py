@@ -176,7 +176,8 @@ class Broker:
     async def _take(self, message: _Message) -> None:
         task = self._tasks.get(message.number)
         if message.kind is _Kind.CANCEL:
-            if task is not None:
+            # A second cancellation would interrupt the wait for a parse that nothing ends.
+            if task is not None and not task.cancelling():
                 task.cancel()
             return
         if message.kind is not _Kind.SEND or task is not None:

@@ -31,6 +31,9 @@ RECORDABLE = "recordable"
 MONITORED = "monitored"
 """Check of an attempt whose monitor failed on a step of the agent."""
 
+UNREADABLE_TRACE = "the trace has events of unknown form"
+NO_END = "its work had not ended when its box was stopped"
+
 ReadAttempt = tuple[Evidence, str, Outcome]
 """What the trace and the exit prove, the digest of the trace, and the outcome."""
 
@@ -139,11 +142,15 @@ def read_attempt(
     """
     try:
         digest = verify_chain(records)
-        evidence = read_evidence(json.loads(record.event_json) for record in records)
     except BrokenTrace as error:
         return Infra(InfraKind.SERVICE, str(error))
-    except UNREADABLE as error:
-        return Infra(InfraKind.SERVICE, f"the trace cannot be read: {type(error).__name__}")
+    try:
+        evidence = read_evidence(json.loads(record.event_json) for record in records)
+    except UNREADABLE:
+        # Only an agent that took over the process of its episode writes such events.
+        evidence = Evidence(
+            (), (), {case.task.seats[0].name: AgentCrashed(UNREADABLE_TRACE)}, {}, ()
+        )
     return evidence, digest, decide_outcome(case, evidence, agent_exit)
 
 
@@ -182,7 +189,8 @@ def decide_outcome(case: Case, evidence: Evidence, agent_exit: Exit | None) -> O
     if seat in evidence.ends:
         return evidence.ends[seat]
     if agent_exit is None:
-        return Infra(InfraKind.SERVICE, "the box was stopped, but its seat had not ended")
+        # The service writes the end of each seat before it stops a box.
+        return AgentCrashed(NO_END)
     return AgentCrashed(_crash_detail(agent_exit))
 
 

@@ -17,7 +17,15 @@ from fumehood.core.errors import InfraError, InputError, SpecError
 from fumehood.core.json_values import JsonObject, canonical_json, is_slow_to_parse
 from fumehood.core.ledger import Budget
 from fumehood.core.outcome import AgentCrashed
-from fumehood.core.trace import Chain, EpisodeClosed, Event, ModelExchange, Record, SeatEnded
+from fumehood.core.trace import (
+    Chain,
+    EpisodeClosed,
+    Event,
+    ModelExchange,
+    Record,
+    SeatEnded,
+    is_event,
+)
 from fumehood.gateway.settings import GatewaySettings, settings_to_line, without_keys
 from fumehood.harness_modes.registry import open_outside, readable_paths
 from fumehood.monitors.host import EpisodeMonitors, MonitorHost, serve_reviews
@@ -515,7 +523,7 @@ def is_stuck(before: Progress, now: Progress, closing_s: float) -> bool:
     """
     if now.is_stopped or closing_s < CLOSE_TIMEOUT_S:
         return False
-    is_starved = now.waited_s - before.waited_s > closing_s / 2
+    is_starved = now.waited_s(before) > closing_s / 2
     return not is_starved or now.ran_s - before.ran_s > CLOSE_CPU_S
 
 
@@ -579,8 +587,10 @@ class _TraceEnd:
             raise ValueError("the trace has ended")
         text = record.event_json
         # Code of an agent in the process could write an event that is slow to parse.
-        counts = '"rule":' in text and not is_slow_to_parse(text)
-        event = json.loads(text) if counts else {}
+        is_parsed = not is_slow_to_parse(text)
+        if is_parsed and not is_event(text):
+            raise ValueError("a record is no event")
+        event = json.loads(text) if is_parsed and '"rule":' in text else {}
         is_end = '"sealed"' in text and text == self._chain.end_record()
         if not self._chain.follow(record):
             raise ValueError("the hash of an event is wrong")

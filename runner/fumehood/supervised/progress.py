@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,8 +15,18 @@ class Progress:
     """Whether a signal has stopped it."""
     ran_s: float
     """Processor time of its threads."""
-    waited_s: float
-    """Time in which threads could run, but no processor was free."""
+    waits_s: Mapping[str, float]
+    """By thread: the time in which it could run, but no processor was free."""
+
+    def waited_s(self, before: Progress | None = None) -> float:
+        """Return the longest wait of one thread, since an earlier progress if there is one.
+
+        Not the sum: a process could start a hundred threads that wake up together and wait for each
+        other.
+        """
+        known = {} if before is None else before.waits_s
+        waits = (wait_s - known.get(thread, 0.0) for thread, wait_s in self.waits_s.items())
+        return max(waits, default=0.0)
 
 
 def read_progress(pid: int) -> Progress | None:
@@ -24,11 +35,12 @@ def read_progress(pid: int) -> Progress | None:
     folder = Path(f"/proc/{pid}")
     try:
         state = (folder / "stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
-        threads = [
-            (thread / "schedstat").read_text(encoding="ascii").split()
+        times = {
+            thread.name: (thread / "schedstat").read_text(encoding="ascii").split()
             for thread in (folder / "task").iterdir()
-        ]
+        }
     except OSError:
         return None
-    ran_ns, waited_ns = (sum(int(times[at]) for times in threads) for at in (0, 1))
-    return Progress(state in "Tt", ran_ns / 1e9, waited_ns / 1e9)
+    ran_s = sum(int(ran_ns) for ran_ns, *_ in times.values()) / 1e9
+    waits_s = {thread: int(waited_ns) / 1e9 for thread, (_, waited_ns, *_) in times.items()}
+    return Progress(state in "Tt", ran_s, waits_s)

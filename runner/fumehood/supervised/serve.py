@@ -349,7 +349,7 @@ def _is_stalled(child: _Running) -> bool:
     progress = read_progress(child.pid)
     if progress is None or child.limits.deadline_s is None:
         return False
-    is_starved = progress.waited_s > child.limits.deadline_s / 2
+    is_starved = progress.waited_s() > child.limits.deadline_s / 2
     return progress.is_stopped or (is_starved and progress.ran_s < STALLED_CPU_S_MAX)
 
 

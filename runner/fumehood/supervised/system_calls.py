@@ -83,6 +83,8 @@ _SOCKET_TYPE, _SENDING_TYPES = 0xF, (2, 3)
 """SOCK_DGRAM and SOCK_RAW, which send to any address. Source: unix(7)."""
 _SHARED_ANONYMOUS = 0x21
 """MAP_SHARED | MAP_ANONYMOUS. Source: mmap(2)."""
+_GROWS_DOWN = 0x100
+"""MAP_GROWSDOWN: memory that RLIMIT_DATA does not count. Source: mmap(2)."""
 FIXED_FILES = (
     *("link", "linkat", "symlink", "symlinkat", "rename", "renameat", "renameat2"),
     "timer_create",
@@ -117,6 +119,7 @@ def build_filter(*, starts_programs: bool, shares_user: bool = False) -> bytes |
         for call in ("socket", "socketpair")
         for kind in _SENDING_TYPES
     ]
+    rules.append(Rule("mmap", (Comparison(3, MASKED_EQUAL, _GROWS_DOWN, _GROWS_DOWN),)))
     if not starts_programs:
         rules += [Rule(call) for call in (*PROGRAMS, *FIXED_FILES, *SIGNALS, "flock")]
         rules += [

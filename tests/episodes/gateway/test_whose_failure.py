@@ -139,13 +139,12 @@ def test_a_provider_is_checked_again_without_the_requests_that_the_agent_left(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("status", [408, 504])
 def test_a_provider_may_work_on_a_request_that_a_proxy_gave_up(
-    script: Script, models: ScriptedModels, status: int
+    script: Script, models: ScriptedModels
 ) -> None:
     busy, patience = Event(), Event()
     busy.set()
-    gave_up, refuses = ScriptedReply(status=status), ScriptedReply(status=503)
+    gave_up, refuses = ScriptedReply(status=504), ScriptedReply(status=503)
 
     def behind_a_proxy(asked: AskedOfModel) -> ScriptedReply:
         if is_check(asked):
@@ -163,7 +162,36 @@ def test_a_provider_may_work_on_a_request_that_a_proxy_gave_up(
         assert wait_until(lambda: sum(map(is_check, models.asked[before:])) >= 2 * ATTEMPTS)
         assert not asking.done(), "the provider may still work on the request"
         busy.clear()
-        assert asking.result(PATIENCE_S)[0] == status
+        assert asking.result(PATIENCE_S)[0] == 504
+        assert goes_on(seat)
+
+
+@pytest.mark.slow
+def test_a_proxy_that_gives_up_with_408_may_have_left_a_request_at_the_provider(
+    script: Script, models: ScriptedModels
+) -> None:
+    busy, patience = Event(), Event()
+    gave_up, refuses = ScriptedReply(status=408), ScriptedReply(status=503)
+
+    def behind_a_proxy(asked: AskedOfModel) -> ScriptedReply:
+        if b"long" in asked.body:
+            busy.set()
+            patience.wait(ABANDONED_MS / 1000)
+            return gave_up
+        return refuses if busy.is_set() else WORKS
+
+    script.answers(behind_a_proxy)
+    before = len(models.asked)
+    with (
+        new_service(models, silence_max_s=10 * PATIENCE_S) as seat,
+        ThreadPoolExecutor(1) as agent,
+    ):
+        assert seat.ask(CHAT, chat(text="long"))[0] == 408
+        asking = agent.submit(seat.ask, CHAT, chat())
+        assert wait_until(lambda: sum(map(is_check, models.asked[before:])) >= 2 * ATTEMPTS)
+        assert not asking.done(), "the provider may still work on the request"
+        busy.clear()
+        assert asking.result(PATIENCE_S)[0] == 503
         assert goes_on(seat)
 
 

@@ -26,7 +26,14 @@ from fumehood.core.task import Case
 from fumehood.core.trace import Chain, Record
 from fumehood.engines.engine import Exit, ExitReason
 from fumehood.harness_modes.toolmisuse import ToolMisuse
-from fumehood.orchestrator.scoring import NotScored, not_scored, read_attempt, score_attempt
+from fumehood.orchestrator.scoring import (
+    NO_END,
+    UNREADABLE_TRACE,
+    NotScored,
+    not_scored,
+    read_attempt,
+    score_attempt,
+)
 from tests.parts.specs import episode_spec
 from tests.parts.tasks import crud_task
 
@@ -85,9 +92,10 @@ def test_a_process_that_exits_before_its_seat_ends_is_a_crash_and_is_scored(
     assert scored.score.success is not None
 
 
-def test_a_box_that_was_stopped_before_its_seat_ended_is_infra() -> None:
+def test_a_box_that_was_stopped_before_its_seat_ended_has_crashed() -> None:
     scored = score_attempt(CASE, sealed(None), None, None)
-    assert isinstance(scored.outcome, Infra)
+    assert scored.outcome == AgentCrashed(NO_END)
+    assert scored.score.success is not None
 
 
 def test_an_infra_failure_is_not_scored() -> None:
@@ -110,13 +118,12 @@ def test_a_truncated_trace_is_infra(keep: int) -> None:
         *(['{"kind":"call"}'], ['{"kind":"call","seat":"agent"}'], ['{"kind":"closed"}']),
     ],
 )
-def test_a_sealed_trace_without_an_episode_is_infra(events: list[str]) -> None:
+def test_a_sealed_trace_without_an_episode_is_a_failure(events: list[str]) -> None:
     chain = Chain()
     records = [Record(text, chain.link(text), 0, 0) for text in events]
     seal = chain.end_record()
     scored = score_attempt(CASE, [*records, Record(seal, chain.link(seal), 0, 0)], NORMAL, None)
-    assert isinstance(scored.outcome, Infra)
-    assert scored.score.success is None
+    assert (scored.outcome, scored.score.success) == (AgentCrashed(UNREADABLE_TRACE), False)
 
 
 def test_invalid_gold_is_infra_of_the_task() -> None:

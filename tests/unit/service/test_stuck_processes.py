@@ -7,11 +7,11 @@ from dataclasses import replace
 from fumehood.service.forked_episode import CLOSE_CPU_S, CLOSE_TIMEOUT_S, is_stuck
 from fumehood.supervised.progress import Progress
 
-BEFORE = Progress(is_stopped=False, ran_s=3.0, waited_s=7.0)
+BEFORE = Progress(is_stopped=False, ran_s=3.0, waits_s={"1": 7.0, "2": 1.0})
 
 
 def _after(ran_s: float, waited_s: float) -> Progress:
-    return Progress(is_stopped=False, ran_s=3.0 + ran_s, waited_s=7.0 + waited_s)
+    return Progress(False, 3.0 + ran_s, {"1": 7.0, "2": 1.0 + waited_s, "3": waited_s / 2})
 
 
 def test_a_process_that_sleeps_is_stuck_after_the_limit() -> None:
@@ -27,6 +27,11 @@ def test_a_process_that_computes_is_stuck_also_on_a_busy_machine() -> None:
 
 def test_a_process_that_only_waits_for_a_processor_is_not_stuck() -> None:
     assert not is_stuck(BEFORE, _after(0.1, 2 * CLOSE_TIMEOUT_S), 2 * CLOSE_TIMEOUT_S)
+
+
+def test_many_threads_that_wait_a_little_are_not_starved() -> None:
+    waits = {str(thread): 0.1 * CLOSE_TIMEOUT_S for thread in range(100)}
+    assert is_stuck(BEFORE, Progress(False, 3.1, waits), CLOSE_TIMEOUT_S)
 
 
 def test_a_stopped_process_is_not_stuck() -> None:

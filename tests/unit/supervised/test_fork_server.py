@@ -130,6 +130,7 @@ def test_a_process_takes_no_memory_that_its_limit_does_not_count(server: ForkSer
     if confinement.SYSTEM_CALLS in server.holds:
         assert not shared["file in memory"]
         assert not shared["shared mapping"]
+        assert not shared["growing mapping"]
     if confinement.FILES in server.holds:
         assert not shared["mapping of /dev/zero"]
 
