@@ -411,6 +411,29 @@ def agent_inside(folder: Path, script: str) -> str:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("RUN rm -rf /app && ln -s /proc/self/fd/4 /app", "/app"),
+        ("RUN rm -rf /app && touch /app", "/app"),
+        ("RUN mv /app /app2 && ln -s /app2 /app", "leave the working folder"),
+        ("VOLUME /data", "remove the VOLUME /data"),
+    ],
+)
+def test_an_image_that_changes_the_places_of_a_workspace_is_refused(
+    engine: str, line: str, reason: str, tmp_path: Path
+) -> None:
+    agent = agent_inside(tmp_path / "agent", "true")
+    with (tmp_path / "agent" / "Dockerfile").open("a", encoding="utf-8") as dockerfile:
+        dockerfile.write(f"{line}\n")
+    command = [sys.executable, "-m", "fumehood", "run", f"harbor:{TASKS}:{NAME}", "-a", agent]
+    command += ["--engine", engine, "--out", str(tmp_path / "run")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 2, done.stderr
+    assert reason in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_an_agent_inside_its_workspace_is_scored_in_another_box(
     engine: str, tmp_path: Path, daemon: APIClient
 ) -> None:

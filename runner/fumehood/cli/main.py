@@ -184,6 +184,9 @@ def main() -> None:
     except _Interrupted as interrupted:
         click.echo("fumehood: interrupted; finished episodes are stored", err=True)
         sys.exit(exit_status(interrupted.number))
+    except RecursionError:
+        click.echo("fumehood: a folder or a text is nested too deeply: flatten it", err=True)
+        sys.exit(BAD_INPUT)
     except OSError as error:
         # A disk, a descriptor limit or a permission; the modules that expect one name the remedy.
         where = f": {error.filename}" if error.filename else ""

@@ -183,6 +183,14 @@ def test_a_task_that_may_use_the_internet_is_played_without_a_network_on_request
     assert suite.cases[0].gold.criteria[0]["verifier_env"] == {"KEY": "none"}
 
 
+def test_a_compose_file_that_is_a_link_is_refused(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "of-the-user.yaml").write_text("services: {main: {environment: {A: secret}}}")
+    place = folder / NAME / "environment" / "docker-compose.yaml"
+    place.symlink_to(tmp_path / "of-the-user.yaml")
+    with pytest.raises(InputError, match="is a link: copy the file"):
+        load_suite(f"harbor:{folder}")
+
+
 def test_other_compose_files_and_missing_files_are_refused(folder: Path) -> None:
     (folder / NAME / "environment" / "compose.yml").write_text("services: {}")
     with pytest.raises(InputError, match=r"environment/compose\.yml"):

@@ -78,6 +78,7 @@ def test_services_start_after_those_that_they_depend_on(task: Path) -> None:
         ("services: {db: {image: x, healthcheck: {test: x, retries: 101}}}", "retries 101"),
         ("networks: {x: {}}", "docker-compose.yaml: networks"),
         ("services: [x]", "services is no table"),
+        ("services: {a: &x {image: y}, b: *x}", r"the alias \*x is not supported"),
     ],
 )
 def test_what_cannot_be_honoured_is_refused_by_name(task: Path, compose: str, reason: str) -> None:

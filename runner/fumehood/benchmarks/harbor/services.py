@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from yaml import YAMLError
+
 from fumehood.benchmarks.harbor.steps import RETRIES_MAX, TIME_MAX_S
 from fumehood.benchmarks.harbor.unsupported import Unsupported
 from fumehood.benchmarks.shared.yaml_text import load_yaml
@@ -49,10 +51,12 @@ def services_of(folder: Path) -> tuple[list[JsonObject], dict[str, str]]:
         return [], {}
     if [file.name for file in files] != [FILE]:
         raise Unsupported(f"environment/{next(f.name for f in files if f.name != FILE)}")
+    if files[0].is_symlink():
+        raise Unsupported(f"{FILE} is a link: copy the file")
     try:
         content = load_yaml(files[0].read_text("utf-8"))
-    except ValueError as error:
-        raise Unsupported(f"{FILE}: {error}") from None
+    except (ValueError, YAMLError) as error:
+        raise Unsupported(f"{FILE}: {' '.join(str(error).split())}") from None
     table = _table(content, "", {"name", "services", "version"})
     services = {
         str(name): _table(one or {}, str(name), _MAIN_KEYS if name == MAIN else _KEYS)

@@ -250,12 +250,33 @@ class DockerEngine:
         reference = build_folder(folder, progress, self._daemon, workspace.reference)
         image = self._image(reference)
         require_startable(reference, image.command)
+        self._require_same_places(folder, image, workspace)
         return replace(
             image,
             scratch=(),
             working_dir=workspace.working_dir,
             environment=workspace.environment,
         )
+
+    def _require_same_places(self, folder: Path, image: Image, workspace: Image) -> None:
+        """Check that the image of an agent inside a workspace leaves the working folder of the
+        workspace in its place, and adds no volume, which the limit of the disk does not count.
+
+        Raises:
+            InputError: it does not.
+        """
+        if added := {*image.scratch} - {*self._image(workspace.reference).scratch}:
+            raise InputError(f"{folder / 'Dockerfile'}: remove the VOLUME {min(added)}")
+        expected = workspace.working_dir
+        found, place = (
+            self._inspected(one, expected, is_started=False).working_dir
+            for one in (image, workspace)
+        )
+        if found != place:
+            raise InputError(
+                f"{folder / 'Dockerfile'}: {expected} leads to {found}: leave the working folder "
+                "of the workspace in its place"
+            )
 
     def start(self, spec: BoxSpec) -> DockerBox:
         """Start one box, when fewer are starting than this machine can start at once.

@@ -65,6 +65,10 @@ def scratch_folders(reference: str, volumes: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted({path for path in paths.values() if path != _TMP}))
 
 
+_FOLDER = 1 << 31
+"""os.ModeDir of Go, in which the daemon is written."""
+
+
 def resolved_working_dir(daemon: Daemon, container: str, reference: str, setting: str) -> str:
     """Return the working folder of an image, with all links resolved.
 
@@ -88,7 +92,8 @@ def resolved_working_dir(daemon: Daemon, container: str, reference: str, setting
             break
         path = normalised(status.get("linkTarget") or path)
     else:
-        if not is_reserved(path):
+        status = None if is_reserved(path) else daemon.path_status(container, path)
+        if status is not None and status["mode"] & _FOLDER:
             return path
     raise InputError(
         f"the image {reference!r} cannot start: WORKDIR {setting!r} leads to {path}, which is no "

@@ -21,6 +21,8 @@ from fumehood.core.bounded_tar import BoundedEntry
 
 BYTES_MAX = 256 << 20
 """Size of all copied files together."""
+PATH_CHARS_MAX = 4096
+"""Length of a path. The kernel accepts no longer one, but a tar can contain megabytes."""
 FILES_MAX = 50_000
 """Files and folders: an engine needs time for each, and too much of it would look like its
 failure."""
@@ -127,6 +129,8 @@ def entries_of(path: str, archive: bytes) -> Iterator[tuple[tarfile.TarInfo, byt
                 parts = PurePosixPath(entry.name).parts
                 if ".." in parts or entry.name.startswith("/"):
                     raise BadArtifacts(f"the tar of {path} has an entry outside")
+                if len(entry.name) > PATH_CHARS_MAX:
+                    raise BadArtifacts(f"the tar of {path} has a path that is too long")
                 if entry.size > BYTES_MAX:
                     raise BadArtifacts(f"the tar of {path} has an entry that is too large")
                 file = source.extractfile(entry) if entry.isreg() else None
