@@ -25,6 +25,7 @@ from fumehood.layers.trace_calls import TraceCalls
 from fumehood.layers.validate_loosely import ValidateLoosely
 from fumehood.monitors.review import Reviewer
 from fumehood.monitors.watch import Watch
+from fumehood.worlds.crud import Crud
 from fumehood.worlds.registry import open_world
 
 STREAM_STRIDE = 9973
@@ -81,6 +82,8 @@ class ToolMisuse:
         """Build the world and one seat per participant."""
         counted = FireCounts(recorder, len(spec.fault_plan))
         world = open_world(spec)
+        if isinstance(world, Crud):
+            world.are_texts_unique = False
         if spec.conversation is not None:
             raise SpecError("conversation", "must be absent in harness mode toolmisuse")
         random_source = SequentialRandom(spec.seed, spec.fault_plan)

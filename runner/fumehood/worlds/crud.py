@@ -35,6 +35,9 @@ class Crud:
         self._non_string_ids: dict[Json, JsonObject] = {}
         """Accounts whose ID is a number or a boolean, which the reference accepts. JSON has no such
         keys."""
+        self.are_texts_unique = True
+        """Whether an ID such as the number 34 is refused beside the ID "34"; not in the
+        reference."""
         self.revision = 0
 
     @property
@@ -91,7 +94,8 @@ class Crud:
         name = account.get("id") or f"acct_{len(accounts) + len(self._non_string_ids) + 1}"
         if isinstance(name, dict | list):
             return _UNUSABLE_ID
-        if name in accounts or name in self._non_string_ids:
+        is_taken = name in accounts or name in self._non_string_ids
+        if is_taken or (self.are_texts_unique and self._is_text_taken(accounts, name)):
             return reject("already_exists", "Account already exists.")
         account["id"] = name
         account.setdefault("status", "active")
@@ -100,6 +104,13 @@ class Crud:
         else:
             self._non_string_ids[name] = account
         return self._changed(account)
+
+    def _is_text_taken(self, accounts: JsonObject, name: Json) -> bool:
+        """Return whether an account has an ID of the same text, so that one would hide the other
+        in the state."""
+        if isinstance(name, str):
+            return name in map(json.dumps, self._non_string_ids)
+        return json.dumps(name) in accounts
 
     def _close(self, accounts: JsonObject, arguments: Mapping[str, Json]) -> ToolResult:
         name = str(arguments["id"])

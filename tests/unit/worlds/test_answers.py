@@ -126,13 +126,24 @@ def test_a_numeric_id_is_stored_as_text_but_cannot_be_addressed_by_it() -> None:
         (7.0, "already_exists"),
         (True, "ok"),
         (1, "already_exists"),
-        ("7", "ok"),
+        ("7", "already_exists"),
+        ("true", "already_exists"),
+        ("True", "ok"),
     ):
         result = world.call(ToolCall("create_account", {"fields": {"id": given}}))
         assert (result.code if isinstance(result, Failure) else "ok") == expected
     accounts = world.state["accounts"]
     assert isinstance(accounts, dict)
-    assert set(accounts) == {"7", "true"}
+    assert set(accounts) == {"7", "true", "True"}
+
+
+def test_a_numeric_id_cannot_hide_an_account_of_the_same_text() -> None:
+    world = Crud({"accounts": {"34": {"status": "active"}}})
+    world.call(ToolCall("close_account", {"id": "34", "reason": "x"}))
+    result = world.call(ToolCall("create_account", {"fields": {"id": 34, "status": "active"}}))
+    assert isinstance(result, Failure)
+    assert result.code == "already_exists"
+    assert world.state["accounts"] == {"34": {"status": "closed", "closed_reason": "x"}}
 
 
 def test_an_account_may_change_its_id_and_is_still_found_under_the_old_one() -> None:
