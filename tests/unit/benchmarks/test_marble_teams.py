@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fumehood.benchmarks.marble.judge_prompts import PROMPTS_FILE
+from fumehood.benchmarks.marble.judge_prompts import PROMPTS_FILE, RATINGS
 from fumehood.benchmarks.marble.teams import MARK, SOLUTION
 from fumehood.benchmarks.registry import load_suite
 from fumehood.benchmarks.shared.in_memory import Move, play_in_memory
@@ -73,6 +73,34 @@ def test_ratings_of_a_result_decide_success_and_the_task_completion_score(tmp_pa
     assert judged(case, [stated()], research='{"innovation": 2}').success is False
     assert judged(case, [stated()], research=REPLIES["coding"]).success is False
     assert judged(case, [stated()], research=None).success is None
+
+
+@pytest.mark.parametrize("scenario", ["research", "coding"])
+def test_a_text_that_blocks_the_judge_gives_zero_and_not_a_gap(
+    tmp_path: Path, scenario: str
+) -> None:
+    def ask(question: Question) -> Opinion:
+        reply = None if "BLOCK" in str(question.published) else REPLIES[question.name]
+        return Opinion(reply, (reply,))
+
+    case = case_of(tmp_path, scenario=scenario)
+    written: Move = {
+        "seat": "agent1",
+        "tool_name": "write_file",
+        "args": {"path": SOLUTION, "content": "BLOCK"},
+    }
+    moves = [written] if scenario == "coding" else []
+    evidence = play_in_memory(case.task, [*moves, stated(text="BLOCK")])
+    score = score_evidence(case.task, case.gold, evidence, ask)
+    assert score.success is False
+    rated = {f"rating_{name}": 0 for name in RATINGS[scenario]}
+    expected = {**rated, "task_completion": 0.0, "milestones": 0, "milestone_kpi": 0.0}
+    assert {name: score.metrics.get(name) for name in expected} == expected
+
+
+def test_a_team_without_milestones_has_a_share_of_zero(tmp_path: Path) -> None:
+    score = judged(case_of(tmp_path, scenario="research"), [stated()], milestones="none")
+    assert (score.metrics["milestones"], score.metrics["milestone_kpi"]) == (0, 0.0)
 
 
 @pytest.mark.slow

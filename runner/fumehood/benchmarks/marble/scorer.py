@@ -155,16 +155,19 @@ def _published_questions(
 def _rated(
     op: str, evidence: Evidence, opinions: Mapping[str, Opinion]
 ) -> tuple[bool | None, JsonObject]:
-    """Return whether the mean rating is high enough; None without a judge's reply."""
+    """Return whether the mean rating is high enough; None without a judge's reply. A reply that is
+    missing because of the agent gives zero."""
     zero: JsonObject = {
         **dict.fromkeys((f"rating_{name}" for name in RATINGS[op]), 0),
         COMPLETION: 0.0,
     }
     if not _result(op, evidence):
         return False, zero
-    reply = opinions[op].answer if op in opinions else None
+    reply = _reply(opinions[op]) if op in opinions else None
     if reply is None:
         return None, {}
+    if opinions[op].is_blocked:
+        return False, zero
     ratings = read_ratings(reply, op)
     own = [ratings.get(name, 0) for name in RATINGS[op]]
     if not all(1 <= rating <= RATING_MAX for rating in own):
@@ -229,9 +232,9 @@ def _team_metrics(seats: int, opinions: Mapping[str, Opinion]) -> JsonObject:
     if (reply := replies.get(MILESTONES)) is not None:
         milestones = read_milestones(reply)
         metrics["milestones"] = len(milestones)
-        if milestones:
-            shares = sum(contributions(milestones).values()) / len(milestones)
-            metrics["milestone_kpi"] = min(1.0, shares / seats)
+        # Without milestones, no agent contributed. A mean over good attempts only would be wrong.
+        shares = sum(contributions(milestones).values()) / max(1, len(milestones))
+        metrics["milestone_kpi"] = min(1.0, shares / seats)
     return metrics
 
 
