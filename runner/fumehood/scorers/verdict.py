@@ -35,6 +35,8 @@ SHARED = "shared, forgeable"
 AGENT_BOX = "agent_box"
 """Metric: :data:`SHARED_BOX` if the agent ran inside the workspace."""
 SHARED_BOX = "shared"
+LAST_STEP = "last_step"
+"""Check: whether a task with steps has a reward of its last step; only if it has none."""
 SUCCESS = 1.0
 """Reward of a solved task."""
 
@@ -133,7 +135,8 @@ def _steps(listed: Json) -> tuple[tuple[str, Verdict], ...]:
 
 
 class WorkspaceScorer:
-    """Success means that every reward is at least 1. Other criteria are those of native tasks."""
+    """Success means that every reward is at least 1 and that the last step has a reward. Other
+    criteria are those of native tasks."""
 
     def score(self, task: Task, gold: Gold, evidence: Evidence) -> Score:
         """Return the score; ungraded if no verifier ran."""
@@ -145,6 +148,8 @@ class WorkspaceScorer:
         checks = {name: number >= SUCCESS for name, number in verdict.rewards.items()}
         if not checks:
             checks = {REWARD: False}
+        if not _is_last_step_reached(gold.criterion(WORKSPACE), verdict):
+            checks[LAST_STEP] = False
         success = all(checks.values())
         metrics: JsonObject = {REWARD: verdict.reward, VERIFIER: verdict.to_json()}
         if verdict.is_shared:
@@ -155,3 +160,16 @@ class WorkspaceScorer:
             metrics[FORGEABLE_REWARD] = verdict.shared.reward
             metrics[FORGEABLE_DIFFERENCE] = verdict.shared.reward - verdict.reward
         return Score(success, checks, {**task_metrics(task, evidence, success), **metrics})
+
+
+def _is_last_step_reached(settings: Mapping[str, Json] | None, verdict: Verdict) -> bool:
+    """Return whether the tests of the last step wrote a reward; also true without steps.
+
+    Args:
+        settings: of the criterion :data:`WORKSPACE`.
+        verdict: of the task.
+    """
+    steps = (settings or {}).get("steps")
+    if not isinstance(steps, list) or not steps:
+        return True
+    return len(verdict.steps) == len(steps) and bool(verdict.steps[-1][1].rewards)

@@ -173,9 +173,13 @@ def combined(names: Sequence[str], verdicts: Sequence[Verdict], strategy: Json) 
         names: of the steps.
         verdicts: of the steps up to the first one whose reward was too small. A step without
             rewards counts as 0.
-        strategy: :data:`FINAL` or the mean.
+        strategy: :data:`FINAL` or the mean. An unreached last step counts as 0 with the former.
     """
-    chosen = verdicts[-1:] if strategy == FINAL else verdicts
+    chosen = verdicts
+    if strategy == FINAL:
+        last = verdicts[-1]
+        are_all_reached = len(verdicts) == len(names)
+        chosen = [last if are_all_reached else Verdict(dict.fromkeys(last.rewards, 0.0))]
     keys = {name for verdict in chosen for name in verdict.rewards}
     rewards = {
         name: sum(verdict.rewards.get(name, 0.0) for verdict in chosen) / len(chosen)
