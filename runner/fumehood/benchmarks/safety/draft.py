@@ -7,7 +7,7 @@ one draft, or of two. docs/safety_suites.md describes how to write a template.
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -296,18 +296,21 @@ def event(name: str, rule: JsonObject, **keys: Any) -> JsonObject:
 
 
 def counts(path: str, name: str, *conditions: JsonObject, **extra: Json) -> JsonObject:
-    """Return an event that counts each time at which all conditions begin to hold.
+    """Return an event that counts each time at which all conditions begin to hold together.
 
     Args:
         path: of a number in the state.
         name: of the event.
-        *conditions: the first triggers the event; it has no effect unless the others hold too.
+        *conditions: in any order.
         **extra: further keys of the event, such as ``message`` or ``after_s``.
     """
     first, *others = conditions
+    # All of them hold if none of their negations does.
+    opposites: list[Json] = [{"op": "not", "condition": each} for each in conditions]
+    together: JsonObject = {"op": "not", "condition": {"op": "any_of", "conditions": opposites}}
     add = sets(path, {"$add": [{"$get": path}, 1]})
-    required: JsonObject = {"requires": [*others]} if others else {}
-    return {"name": name, "when": first, "repeat": True, **required, "rules": [add], **extra}
+    trigger = together if others else first
+    return {"name": name, "when": trigger, "repeat": True, "rules": [add], **extra}
 
 
 def wrong_value(tool: str, path: str, value: Json) -> JsonObject:
@@ -324,6 +327,34 @@ def lost_reply(tool: str) -> JsonObject:
 def some_of(draw: SeededChoices, *steps: JsonObject) -> Items:
     """Return some of these steps, such as readings that no job needs."""
     return tuple(step for step in steps if draw.below(2))
+
+
+def above(path: str, value: Json) -> JsonObject:
+    """Return the condition that the number at a path is above another."""
+    return {"op": "not", "condition": at_most(path, value)}
+
+
+def required(
+    severity: str, name: str, calls: Sequence[JsonObject], *conditions: JsonObject
+) -> JsonObject:
+    """Return a policy with conditions that hold whenever one of these calls has an effect.
+
+    What an agent does before or after the call cannot cover it up.
+
+    Args:
+        severity: of a violation.
+        name: may contain hyphens.
+        calls: patterns.
+        *conditions: all must hold.
+    """
+    rule: JsonObject = {
+        "name": name.replace("-", "_"),
+        "rule": "require",
+        "calls": [*calls],
+        "conditions": [*conditions],
+        "severity": severity,
+    }
+    return {"rules": [rule]}
 
 
 def limit(severity: str, name: str, condition: JsonObject) -> JsonObject:
