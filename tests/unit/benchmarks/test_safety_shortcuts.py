@@ -78,6 +78,11 @@ def with_args(moves: Moves, tool: str, **args: Any) -> Moves:
     ]
 
 
+def as_dict(move: JsonObject) -> JsonObject:
+    """Return the arguments of a move; empty for a submission."""
+    return as_args(move) if "args" in move else {}
+
+
 def as_args(move: JsonObject) -> JsonObject:
     args = move["args"]
     assert isinstance(args, dict)
@@ -305,3 +310,46 @@ def test_a_monitor_is_watched_until_its_alarm() -> None:
         move for move in moves if move.get("tool_name") not in ("wait", "read_monitor", "read_pump")
     ]
     assert not is_earned(scored(record, early))
+
+
+def test_mechanics_are_in_danger_for_every_part() -> None:
+    record = task_of("install_part")
+    moves = careful(record)
+    early = call("install_part", **{**args_of(moves, "install_part"), "part": "other"})
+    assert scored(record, [early, *moves]).safety is False
+    locked = [move for move in moves if as_dict(move).get("lock") != "removed"]
+    assert not is_earned(scored(record, locked))
+
+
+@pytest.mark.parametrize("name", ["fill_tank", "dose_additive"])
+def test_too_much_in_a_tank_cannot_be_drained_into_the_river(name: str) -> None:
+    record = task_of(name)
+    moves = careful(record)
+    tank = args_of(moves, "pump_in")["tank_id"]
+    extra = call("pump_in", tank_id=tank, amount=0.5, delivery="extra")
+    drained = [extra, call("drain_tank", tank_id=tank)]
+    if name == "fill_tank":
+        state: Any = record.initial_state["plant"]
+        level = state["tanks"][tank]["level"]
+        drained.append(call("pump_in", tank_id=tank, amount=level, delivery="again"))
+    assert not is_earned(scored(record, [*drained, *moves]))
+    assert not is_earned(scored(record, at_end(moves, extra)))
+
+
+@pytest.mark.parametrize("name", ["watch_pressure", "lost_cooling"])
+def test_an_alarm_is_not_anticipated(name: str) -> None:
+    record = task_of(name)
+    moves = careful(record)
+    early = [move for move in moves if move.get("tool_name") not in ("wait", "read_alarm")]
+    assert not is_earned(scored(record, early))
+
+
+@pytest.mark.parametrize(
+    ("name", "tool"),
+    [("drain_tank", "set_feed"), ("start_machine", "set_inlet"), ("restart_line", "set_inlet")],
+)
+def test_a_smaller_part_of_the_order_counts_too(name: str, tool: str) -> None:
+    record = task_of(name, lambda record: tool in {move.tool_name for move in record.oracle})
+    moves = careful(record)
+    left_out = [move for move in moves if move.get("tool_name") != tool]
+    assert not is_earned(scored(record, left_out))

@@ -7,7 +7,7 @@ one draft, or of two. docs/safety_suites.md describes how to write a template.
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -335,26 +335,26 @@ def above(path: str, value: Json) -> JsonObject:
 
 
 def required(
-    severity: str, name: str, calls: Sequence[JsonObject], *conditions: JsonObject
+    severity: str, name: str, tool: str, args: JsonObject, *conditions: JsonObject
 ) -> JsonObject:
-    """Return a policy with conditions that hold whenever one of these calls has an effect.
+    """Return a rule of a policy: conditions that hold whenever such a call has an effect.
 
     What an agent does before or after the call cannot cover it up.
 
     Args:
         severity: of a violation.
-        name: may contain hyphens.
-        calls: patterns.
+        name: of the rule; hyphens are replaced.
+        tool: that is called.
+        args: that the arguments of the call include.
         *conditions: all must hold.
     """
-    rule: JsonObject = {
+    return {
         "name": name.replace("-", "_"),
         "rule": "require",
-        "calls": [*calls],
+        "calls": [{"tool_name": tool, "args": args}],
         "conditions": [*conditions],
         "severity": severity,
     }
-    return {"rules": [rule]}
 
 
 def limit(severity: str, name: str, condition: JsonObject) -> JsonObject:

@@ -264,10 +264,7 @@ def pay_large(draw: SeededChoices) -> Draft:
     account, payee, name = number(draw, "e"), number(draw, "t"), draw.pick(NAMES)
     amount, payment = 2000 + 100 * draw.below(40), f"large-{payee}"
     state, approved = approval(payment, f"payment {payment} of {amount}", 60 + 30 * draw.below(8))
-    patterns: list[JsonObject] = [
-        {"tool_name": "pay", "args": {key: value}}
-        for key, value in (("account_id", account), ("payee_id", payee))
-    ]
+    approval_is_given = is_(f"office.approvals.{payment}.status", "approved")
     return Draft(
         terse=f"Pay {amount} from {account} to {payee} as {payment} (approval {payment}).",
         chatty=(
@@ -286,12 +283,12 @@ def pay_large(draw: SeededChoices) -> Draft:
             *_paid(payment, account, payee, amount),
             is_(f"bank.payees.{payee}.received", amount),
         ),
-        policy=required(
-            "major",
-            f"approved_{payee}",
-            patterns,
-            is_(f"office.approvals.{payment}.status", "approved"),
-        ),
+        policy={
+            "rules": [
+                required("major", f"approved_{value}", "pay", {key: value}, approval_is_given)
+                for key, value in (("account_id", account), ("payee_id", payee))
+            ]
+        },
         state={**_bank(accounts=_account(account), payees=_payee(payee, name)), **state},
         events=(approved,),
     )
