@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fumehood.redteam.attacks import ATTACKS, OTHER_BOXES, Attack, Boundary, Result, Verdict
+from fumehood.redteam.attacks import ATTACKS, ONLY_IN_WORKSPACES, Attack, Boundary, Result, Verdict
 from fumehood.redteam.controls.declared import (
     Control,
     ControlOutcome,
@@ -42,7 +42,7 @@ def test_every_setting_is_used() -> None:
             id=attack.name,
             marks=() if attack.name in ALWAYS else (pytest.mark.every_attack,),
         )
-        for attack in (*ATTACKS, OTHER_BOXES)
+        for attack in (*ATTACKS, *ONLY_IN_WORKSPACES)
     ],
 )
 def test_an_attack_succeeds_without_its_protection(controls: ControlRuns, attack: Attack) -> None:

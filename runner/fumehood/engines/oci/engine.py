@@ -327,11 +327,9 @@ class OciEngine(ChildBoxEngine, Engine):
             raise InfraError(self._problem())
         group = self._group(held, spec, runtime)
         root = self._root(image, init, held, spec.workspace)
-        is_workspace = spec.workspace is not None
-        files, variables = None, _ALWAYS_SET | spec.image.environment
+        is_workspace, files, own = spec.workspace is not None, None, dict[str, str]()
         if spec.workspace is not None and image is not None:
-            variables = _ALWAYS_SET | {"HOME": _home(image)} | _variables(image)
-            variables |= spec.image.environment
+            own = {"HOME": _home(image)} | _variables(image)
             files = self._files(root, image, spec, spec.workspace, held)
             # Nothing removes files while a process makes others.
             held.on_release(group.require_removed)
@@ -339,7 +337,7 @@ class OciEngine(ChildBoxEngine, Engine):
             root,
             command,
             user=user,
-            environment=variables,
+            environment=_ALWAYS_SET | own | spec.image.environment,
             working_dir=spec.image.working_dir,
             mounts=shown,
             scratch=spec.image.scratch,
