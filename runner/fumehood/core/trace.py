@@ -449,13 +449,14 @@ class CutTrace(BrokenTrace):
     """The trace has no end record; the records before are valid."""
 
 
-def is_event(text: str) -> bool:
-    """Return whether a text is a JSON object with a kind, as every event of a trace."""
+def event_of(text: str) -> JsonObject | None:
+    """Return the event of a record; None if the text is no JSON object with a kind."""
     try:
         event = json.loads(text)
     except (ValueError, RecursionError):
-        return False
-    return isinstance(event, dict) and isinstance(event.get("kind"), str)
+        return None
+    is_event = isinstance(event, dict) and isinstance(event.get("kind"), str)
+    return event if is_event else None
 
 
 def _is_one_line(text: str) -> bool:

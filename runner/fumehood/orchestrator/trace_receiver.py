@@ -9,7 +9,7 @@ from threading import Event, Lock, Thread, Timer
 
 from fumehood.core.errors import InfraError
 from fumehood.core.outcome import Infra, InfraKind
-from fumehood.core.trace import ModelExchange, Record, is_event
+from fumehood.core.trace import ModelExchange, Record, event_of
 from fumehood.engines.engine import Box
 from fumehood.wire.ports import (
     MODELS_FIELD,
@@ -133,7 +133,7 @@ class TraceReceiver:
         match message:
             case Records(records):
                 # An agent that took over the process of its episode can write anything.
-                if not all(is_event(record.event_json) for record in records):
+                if any(event_of(record.event_json) is None for record in records):
                     raise InfraError("a record of the trace is no event")
                 self.records.extend(records)
             case SeatReady(name):

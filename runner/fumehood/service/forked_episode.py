@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import time
 from collections import Counter, deque
@@ -24,7 +23,7 @@ from fumehood.core.trace import (
     ModelExchange,
     Record,
     SeatEnded,
-    is_event,
+    event_of,
 )
 from fumehood.gateway.settings import GatewaySettings, settings_to_line, without_keys
 from fumehood.harness_modes.registry import open_outside, readable_paths
@@ -587,10 +586,9 @@ class _TraceEnd:
             raise ValueError("the trace has ended")
         text = record.event_json
         # Code of an agent in the process could write an event that is slow to parse.
-        is_parsed = not is_slow_to_parse(text)
-        if is_parsed and not is_event(text):
+        event = {} if is_slow_to_parse(text) else event_of(text)
+        if event is None:
             raise ValueError("a record is no event")
-        event = json.loads(text) if is_parsed and '"rule":' in text else {}
         is_end = '"sealed"' in text and text == self._chain.end_record()
         if not self._chain.follow(record):
             raise ValueError("the hash of an event is wrong")
