@@ -39,6 +39,9 @@ OPTIONAL = {
 }
 """Marker of deselected tests → the option that selects them and its help."""
 
+LONG_TEST_TIMEOUT_S = 3600
+"""Limit of a test that CI does not run. `timeout` in pyproject.toml limits all others."""
+
 SIGNING_KEY = "FUMEHOOD_SIGNING_KEY"
 
 
@@ -52,6 +55,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.get_closest_marker("runsc"):
             # The same tests run on docker, and gVisor starts a box in seconds.
             item.add_marker(pytest.mark.slow)
+        if any(map(item.get_closest_marker, OPTIONAL.keys() - {"slow"})):
+            item.add_marker(pytest.mark.timeout(LONG_TEST_TIMEOUT_S))
     deselected = [marker for marker in OPTIONAL if not config.getoption(marker)]
     optional = [item for item in items if any(map(item.get_closest_marker, deselected))]
     config.hook.pytest_deselected(items=optional)
