@@ -120,6 +120,11 @@ bench: setup ## measure the costs of isolation as ratios
 bench-peers: ## install the programs that `make bench` compares: SWE-ReX, and as root Inspect AI
 	@scripts/setup-originals swerex inspect
 
+.PHONY: bench-compare
+bench-compare: setup images ## print the speed of calls and episodes as ratios to the version in CHECKOUT=DIR
+	@.venv/bin/python -m scripts.bench.compare $(CHECKOUT) --engine docker
+	@.venv/bin/python -m scripts.bench.compare $(CHECKOUT) --engine bubblewrap
+
 .PHONY: bench-waiting
 bench-waiting: setup bubblewrap ## run a thousand boxes at once whose agents wait, for ten minutes
 	@.venv/bin/python -m scripts.bench.waiting

@@ -23,6 +23,9 @@ from fumehood.wire.ports import EpisodeMessage, Records
 
 _log = structlog.get_logger("fumehood.redteam")
 
+_READ_REST_S = 10
+"""How long the rest of the trace of a closed episode may take."""
+
 
 class ControlEpisodes:
     """Opens both episodes, makes calls in one and reports disturbances. A context manager."""
@@ -99,6 +102,9 @@ class _OpenEpisode:
             self._client.close_episode(self._spec.episode_id, timed_out=False)
         except InfraError as error:
             _log.warning("a control episode could not be closed", error=str(error))
+        if self._thread.is_alive():
+            # gRPC must not read the trace while its channel is closed.
+            self._thread.join(_READ_REST_S)
 
     def _count(self) -> None:
         try:
