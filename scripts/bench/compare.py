@@ -1,4 +1,4 @@
-"""``make bench-compare CHECKOUT=DIR``: the speed of this checkout as ratios to another version of it.
+"""``make bench-compare CHECKOUT=DIR``: the speed of this version as ratios to another one.
 
 Both versions take turns, so the load of the machine affects both. The latency of calls is measured
 by each version's own ``scripts.bench.latency``, with its own client. Episodes are counted over
