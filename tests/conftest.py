@@ -5,6 +5,7 @@ A test that needs an absent engine is skipped with the reason. In CI such a skip
 
 from __future__ import annotations
 
+import gc
 import os
 import tempfile
 from collections.abc import Generator
@@ -48,6 +49,17 @@ SIGNING_KEY = "FUMEHOOD_SIGNING_KEY"
 def pytest_addoption(parser: pytest.Parser) -> None:
     for marker, (option, help_text) in OPTIONAL.items():
         parser.addoption(option, dest=marker, action="store_true", help=help_text)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """Collect without the cyclic garbage collector, which would visit all tests again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 import yaml
 
 from fumehood.benchmarks.shared.validation_errors import FieldError
-from fumehood.benchmarks.shared.yaml_text import JsonLoader, line_of, load_yaml
+from fumehood.benchmarks.shared.yaml_text import JsonLoader, line_of, lines_of_items, load_yaml
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import finite_number, no_constant, unique_keys
 
@@ -119,8 +119,8 @@ def read_records(path: Path, *, lenient: bool = False) -> Iterator[Placed[Any]]:
         if not isinstance(value, list):
             yield Placed(value, Place(path))
             return
-        for index, item in enumerate(value):
-            yield Placed(item, Place(path, line_of(text, (index,))))
+        for start, item in zip(lines_of_items(text), value, strict=True):
+            yield Placed(item, Place(path, start))
         return
     if path.suffix == ".json":
         value = _parse(read_text(path), Place(path), lenient)
