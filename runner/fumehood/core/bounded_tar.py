@@ -12,9 +12,26 @@ from typing import cast
 HEADER_BYTES_MAX = 1 << 20
 """Of a long name or of extended attributes, which are read as a whole."""
 HEADERS_BYTES_MAX = 256 << 20
-"""Of all headers of one tar together."""
+"""Of all headers of one tar together, or of several that ``count_headers`` joins."""
 GLOBAL_SETTINGS_MAX = 64
 """Settings of global headers, of which each entry would get a copy."""
+
+
+def count_headers(tar: tarfile.TarFile, more_bytes: int = 0) -> int:
+    """Add to the counted headers of a tar, and return their sum in bytes.
+
+    Args:
+        tar: a tar that was opened with ``BoundedEntry``.
+        more_bytes: size of a header, or of all headers of earlier tars that share the limit.
+
+    Raises:
+        tarfile.ReadError: the sum exceeds the limit.
+    """
+    read_bytes: int = getattr(tar, "header_bytes", 0) + more_bytes
+    if read_bytes > HEADERS_BYTES_MAX:
+        raise tarfile.ReadError(f"its headers have more than {HEADERS_BYTES_MAX} bytes")
+    tar.header_bytes = read_bytes  # type: ignore[attr-defined]
+    return read_bytes
 
 
 class BoundedEntry(tarfile.TarInfo):
@@ -28,10 +45,7 @@ class BoundedEntry(tarfile.TarInfo):
         if self.size < 0 or (not self.isreg() and self.size > HEADER_BYTES_MAX):
             raise tarfile.ReadError(f"{self.name[:99]!r} has a header of {self.size} bytes")
         if not self.isreg():
-            read_bytes = getattr(tar, "header_bytes", 0) + self.size
-            if read_bytes > HEADERS_BYTES_MAX:
-                raise tarfile.ReadError(f"its headers have more than {HEADERS_BYTES_MAX} bytes")
-            tar.header_bytes = read_bytes  # type: ignore[attr-defined]
+            count_headers(tar, self.size)
         try:
             entry = cast("tarfile.TarInfo", super()._proc_member(tar))  # type: ignore[misc]
         except tarfile.HeaderError as error:

@@ -4,7 +4,8 @@ The list is the same for all engines whose boxes share the host's kernel. A reje
 ENOSYS, as on a kernel that lacks it, so libraries fall back on older calls. The list is Docker's
 default profile without calls that an agent does not need: io_uring and BPF, tracing and reading
 other processes, asking for the state of the page cache, keys, mounts and namespaces, System V
-shared memory, rare network protocols, and all calls that need a capability.
+shared memory, UDP and rare network protocols, filters of sockets and of system calls, and all calls
+that need a capability.
 
 libseccomp generates the BPF filter, because it knows the call numbers of every processor. Without
 that library there is no filter, and the engine reports it.
@@ -173,7 +174,7 @@ ALLOWED = """
     pidfd_send_signal rt_sigaction rt_sigpending rt_sigprocmask rt_sigqueueinfo rt_sigreturn
     rt_sigsuspend rt_sigtimedwait rt_tgsigqueueinfo sigaltstack pause restart_syscall
     set_tid_address set_robust_list get_robust_list futex rseq arch_prctl
-    set_thread_area get_thread_area prctl getpid getppid gettid getpgid getpgrp getsid setpgid
+    set_thread_area get_thread_area getpid getppid gettid getpgid getpgrp getsid setpgid
     setsid
 
     getuid geteuid getgid getegid getresuid getresgid getgroups setuid setgid setreuid setregid
@@ -186,7 +187,7 @@ ALLOWED = """
     setitimer timer_create timer_settime timer_gettime timer_getoverrun timer_delete uname sysinfo
     getrandom
 
-    bind listen accept accept4 connect getsockname getpeername getsockopt setsockopt
+    bind listen accept accept4 connect getsockname getpeername getsockopt
     recvfrom recvmsg recvmmsg sendto sendmsg sendmmsg shutdown
 """.split()  # noqa: SIM905
 """Grouped: files; waiting; memory; processes; identity and limits; time; sockets."""
@@ -204,10 +205,17 @@ _NEW_NAMESPACES = 0x7E02_0000
 """Every flag of clone(2) that makes a namespace. Source: linux/sched.h."""
 _AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK = 1, 2, 10, 16
 _NETLINK_ROUTE, _NETLINK_AUDIT = 0, 9
-_STREAM, _DATAGRAM = 1, 2
+_STREAM = 1
 _TYPE_MASK = 0xF
 """The type of a socket, without its flags. Source: linux/net.h, SOCK_TYPE_MASK."""
-_TCP, _UDP = 6, 17
+_TCP = 6
+_SOL_SOCKET = 1
+_FILTER_OPTIONS = frozenset({26, 50, 51, 52})
+"""SO_ATTACH_FILTER, SO_ATTACH_BPF, SO_ATTACH_REUSEPORT_CBPF and SO_ATTACH_REUSEPORT_EBPF. Their
+programs use memory of the kernel that the whole machine shares (``net.core.bpf_jit_limit``) and no
+control group counts. Source: asm-generic/socket.h."""
+_PR_SET_SECCOMP = frozenset({22})
+"""Installs a program of this kind, too. Source: linux/prctl.h."""
 _REQUESTS_REFUSED = frozenset(
     {
         # Chooses the line discipline of a terminal, and loads its module. Source: ioctl_tty(2).
@@ -228,18 +236,24 @@ CONDITIONS = (
     # The flag RWF_NOWAIT tells whether a page of a file is in memory.
     Condition("preadv2", 5, _NO_FLAGS),
     Condition("pwritev2", 5, _NO_FLAGS),
-    # Other families, types and protocols load rarely used modules of the kernel.
+    # Other families, types and protocols load rarely used modules of the kernel. The kernel copies
+    # a UDP broadcast to each socket in one piece of work, which no limit of a box interrupts.
     Condition("socketpair", 0, _AF_UNIX),
     Condition("socket", 0, _AF_UNIX),
     *(
-        Condition("socket", 0, family, also=((1, kind, _TYPE_MASK), (2, protocol, _ALL)))
+        Condition("socket", 0, family, also=((1, _STREAM, _TYPE_MASK), (2, protocol, _ALL)))
         for family in (_AF_INET, _AF_INET6)
-        for kind, protocols in ((_STREAM, (0, _TCP)), (_DATAGRAM, (0, _UDP)))
-        for protocol in protocols
+        for protocol in (0, _TCP)
     ),
     # Libraries list network addresses with it.
     Condition("socket", 0, _AF_NETLINK, also=((2, _NETLINK_ROUTE, _ALL),)),
     *(Condition("ioctl", 1, value, mask) for value, mask in all_but(_REQUESTS_REFUSED)),
+    *(Condition("prctl", 0, value, mask) for value, mask in all_but(_PR_SET_SECCOMP)),
+    *(Condition("setsockopt", 1, *level) for level in all_but(frozenset({_SOL_SOCKET}))),
+    *(
+        Condition("setsockopt", 1, _SOL_SOCKET, also=((2, *option),))
+        for option in all_but(_FILTER_OPTIONS)
+    ),
 )
 """Calls that are allowed with certain arguments. clone3 is not allowed: a filter cannot read its
 arguments, which are in memory."""

@@ -225,6 +225,43 @@ def test_a_hostile_layer_is_rejected_before_its_content_is_read(
         unpacked(source, tmp_path / "root")
 
 
+@pytest.mark.parametrize(
+    ("limit", "value", "content"),
+    [
+        ("engines.oci.archive.ROOT_BYTES_MAX", 10_000, layer(file("a", bytes(4000)))),
+        ("engines.oci.archive._ENTRIES_MAX", 16, layer(*(file(f"{n}") for n in range(6)))),
+        (
+            "core.bounded_tar.HEADERS_BYTES_MAX",
+            4096,
+            layer(file("a", pax_headers={"comment": "x" * 1500})),
+        ),
+    ],
+)
+def test_the_limits_hold_for_all_layers_together(
+    limit: str, value: int, content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two, three = (
+        write_layout(tmp_path / f"{count}", [content] * count, config_of([content] * count))
+        for count in (2, 3)
+    )
+    monkeypatch.setattr(f"fumehood.{limit}", value)
+    assert content_of(unpacked(two, tmp_path / "root"))
+    with pytest.raises(InputError, match="more than"):
+        unpacked(three, tmp_path / "other")
+
+
+def test_an_image_has_at_most_127_layers(tmp_path: Path) -> None:
+    content = layer(file("a"))
+    most, more = (
+        write_saved(tmp_path / f"{count}", [content] * count, config_of([content] * count))
+        for count in (127, 128)
+    )
+    with ImageArchive(most) as image:
+        assert image.config["architecture"]
+    with pytest.raises(InputError, match="has 128 layers, but at most 127 are allowed"):
+        ImageArchive(more)
+
+
 def test_a_layer_that_unpacks_to_too_much_is_not_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

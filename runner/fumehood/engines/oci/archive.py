@@ -25,12 +25,15 @@ from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
 
-from fumehood.core.bounded_tar import BoundedEntry
+from fumehood.core.bounded_tar import BoundedEntry, count_headers
 from fumehood.core.errors import InputError
 
 ROOT_BYTES_MAX = 16 << 30
 """Of the files of all layers of an image."""
 _ENTRIES_MAX = 1 << 20
+"""Of all layers together, like ``ROOT_BYTES_MAX``."""
+_LAYERS_MAX = 127
+"""As in Docker. Each layer is an open file while the image is unpacked."""
 _TOO_LARGE = f"it has more than {ROOT_BYTES_MAX >> 30} GiB or {_ENTRIES_MAX} files"
 _DOCUMENT_BYTES_MAX = 4 << 20
 _WHITEOUT, _OPAQUE = ".wh.", ".wh..wh..opq"
@@ -53,6 +56,22 @@ class _Blob:
     digest: str
 
 
+class _Left:
+    """What the tars that share it may still contain."""
+
+    def __init__(self) -> None:
+        self._bytes, self._entries = ROOT_BYTES_MAX, _ENTRIES_MAX
+        self.header_bytes = 0
+        """Of the tars that were read."""
+
+    def take(self, size_bytes: int, entries: int = 0) -> None:
+        """Count content; raises ValueError if it exceeds a limit."""
+        self._bytes -= size_bytes
+        self._entries -= entries
+        if min(self._bytes, self._entries) < 0:
+            raise ValueError(_TOO_LARGE)
+
+
 class ImageArchive:
     """An archive file, or a folder with an OCI layout. A context manager."""
 
@@ -65,8 +84,13 @@ class ImageArchive:
         self._path = path
         self._files = ExitStack()
         try:
-            self._tar = None if path.is_dir() else self._opened(path.open("rb"))
+            self._tar = None if path.is_dir() else self._opened(path.open("rb"), _Left())
             config, self._layers = self._manifest()
+            if len(self._layers) > _LAYERS_MAX:
+                raise ValueError(
+                    f"it has {len(self._layers)} layers, but at most {_LAYERS_MAX} are allowed: "
+                    "build the image with fewer layers"
+                )
             self.digest = config.digest
             """Of the image's configuration, which contains those of all layers."""
             self.config: dict[str, Any] = json.loads(self._document(config))
@@ -99,7 +123,11 @@ class ImageArchive:
             InputError: the content does not match its digest, or a path is not below the root.
         """
         try:
-            layers = [self._opened(self._copied(blob, folder.parent)) for blob in self._layers]
+            packed, unpacked = _Left(), _Left()
+            layers = [
+                self._opened(self._copied(blob, folder.parent, packed), unpacked)
+                for blob in self._layers
+            ]
             _write(_merged(layers), layers, folder)
         except (OSError, *_MALFORMED) as error:
             raise InputError(f"cannot unpack the image {self._path}: {error}") from error
@@ -132,24 +160,22 @@ class ImageArchive:
             raise KeyError(f"{blob.name} is not a file")
         return file
 
-    def _opened(self, file: IO[bytes]) -> tarfile.TarFile:
+    def _opened(self, file: IO[bytes], left: _Left) -> tarfile.TarFile:
         """Open a tar, and close it and its file with this archive."""
         self._files.enter_context(file)
         tar = tarfile.open(fileobj=file, tarinfo=BoundedEntry)  # noqa: SIM115  # The stack closes it.
         self._files.enter_context(tar)
-        _require_small(tar)
+        _require_small(tar, left)
         return tar
 
-    def _copied(self, blob: _Blob, scratch: Path) -> IO[bytes]:
+    def _copied(self, blob: _Blob, scratch: Path, left: _Left) -> IO[bytes]:
         """Return a layer as a separate file, after a check of its digest."""
         file = tempfile.TemporaryFile(dir=scratch)  # noqa: SIM115  # The stack closes it.
         copy = self._files.enter_context(cast("IO[bytes]", file))
-        digest, left_bytes = sha256(), ROOT_BYTES_MAX
+        digest = sha256()
         with self._open(blob) as source:
             while piece := source.read(_PIECE_BYTES):
-                left_bytes -= len(piece)
-                if left_bytes < 0:
-                    raise ValueError(_TOO_LARGE)
+                left.take(len(piece))
                 digest.update(piece)
                 copy.write(piece)
         if f"sha256:{digest.hexdigest()}" != blob.digest:
@@ -158,15 +184,14 @@ class ImageArchive:
         return copy
 
 
-def _require_small(tar: tarfile.TarFile) -> None:
+def _require_small(tar: tarfile.TarFile, left: _Left) -> None:
     """Read the headers of a tar, and stop at the first one that exceeds a limit."""
-    left_bytes = ROOT_BYTES_MAX
-    for number, entry in enumerate(tar):
-        left_bytes -= entry.size
-        if left_bytes < 0 or number >= _ENTRIES_MAX:
-            raise ValueError(_TOO_LARGE)
+    count_headers(tar, left.header_bytes)
+    for entry in tar:
+        left.take(entry.size, entries=1)
         if min(entry.size, entry.uid, entry.gid) < 0:
             raise ValueError(f"{entry.name!r} has a negative size, user or group")
+    left.header_bytes = count_headers(tar)
 
 
 def _require_settings(settings: dict[str, Any]) -> None:
@@ -214,13 +239,8 @@ class _Node:
 
 def _merged(layers: list[tarfile.TarFile]) -> _Node:
     top = _Node()
-    sizes = entries = 0
     for number, layer in enumerate(layers):
         paths = [(_parts(entry.name), entry) for entry in layer.getmembers()]
-        sizes += sum(entry.size for _, entry in paths)
-        entries += len(paths)
-        if sizes > ROOT_BYTES_MAX or entries > _ENTRIES_MAX:
-            raise ValueError(_TOO_LARGE)
         # A whiteout removes files of lower layers only.
         for parts, _ in paths:
             if parts and parts[-1].startswith(_WHITEOUT):

@@ -60,7 +60,7 @@ static void make_device(void) {
 
 static void raise_loopback(void) {
     struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_PROMISC};
-    int fd = socket(AF_INET, SOCK_DGRAM, 0);
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
     ATTEMPT("change a network device", ioctl(fd, SIOCSIFFLAGS, &request));
     close(fd);
 }
