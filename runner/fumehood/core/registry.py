@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Generic, NamedTuple, TypeVar, cast
@@ -139,10 +141,21 @@ class Registry(Generic[T]):
 
     def _from_entry_points(self) -> dict[str, list[EntryPoint]]:
         entries: dict[str, list[EntryPoint]] = {}
-        for entry in entry_points(group=self.group):
-            if entry not in entries.setdefault(entry.name, []):
+        for entry in _installed(tuple(sys.path)):
+            if entry.group == self.group and entry not in entries.setdefault(entry.name, []):
                 entries[entry.name].append(entry)
         return entries
+
+
+@lru_cache(maxsize=1)
+def _installed(search_path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
+    """Return the entry points for Fumehood of the packages on ``search_path``, ``sys.path``.
+
+    They are read once per process, because this opens files of every installed package.
+    """
+    groups = entry_points()
+    names = [name for name in groups.groups if name.startswith("fumehood.")]
+    return tuple(entry for name in names for entry in groups.select(group=name))
 
 
 def _owner(entry: EntryPoint) -> str:

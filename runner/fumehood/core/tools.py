@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from fumehood.core.json_values import Json, JsonObject
 
@@ -116,6 +116,9 @@ ToolResult = Value | Failure
 Forward = Callable[[ToolCall], ToolResult]
 """Passes a call to the next inner layer and returns the result."""
 
+ShowTools = Callable[[tuple[ToolSpec, ...]], tuple[ToolSpec, ...]]
+"""Returns tools as agents see them."""
+
 
 class Toolset(Protocol):
     """Tools that can be listed and called."""
@@ -130,19 +133,14 @@ class Toolset(Protocol):
 
 
 class Layer(Protocol):
-    """A step of call processing, around the inner layers."""
+    """A step of call processing, around the inner layers.
+
+    A layer that changes what agents see of the tools also has the method ``show_tools``, a
+    :data:`ShowTools`.
+    """
 
     def around(self, call: ToolCall, forward: Forward) -> ToolResult:
         """Answer ``call``, forwarding it at most once."""
-        ...
-
-
-@runtime_checkable
-class ShowsTools(Protocol):
-    """A layer that changes what agents see of the tools."""
-
-    def show_tools(self, tools: tuple[ToolSpec, ...]) -> tuple[ToolSpec, ...]:
-        """Return the tools as agents see them."""
         ...
 
 
@@ -193,12 +191,9 @@ class LayeredToolset:
             layers: outermost first, in the order in which a call passes them.
         """
         self._toolset = toolset
-        self._shows = [
-            layer.show_tools
-            for layer in reversed(layers)
-            # An instance check of a Protocol takes longer than a call.
-            if hasattr(layer, "show_tools") and isinstance(layer, ShowsTools)
-        ]
+        # An instance check of a Protocol would take longer than a call.
+        shows = [getattr(layer, "show_tools", None) for layer in reversed(layers)]
+        self._shows: list[ShowTools] = [show for show in shows if show is not None]
         forward: Forward = toolset.call
         for layer in reversed(layers):
             forward = _step(layer, forward)

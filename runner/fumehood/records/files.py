@@ -17,7 +17,7 @@ _NO_LINKS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FLAGS = os.O_RDONLY | _NO_LINKS
 
 
-def open_plain(path: Path) -> BufferedReader:
+def open_plain(path: str | Path) -> BufferedReader:
     """Open a regular file for reading.
 
     A link could leave the folder, and a pipe or device may never end, so both are rejected.
@@ -32,13 +32,13 @@ def open_plain(path: Path) -> BufferedReader:
     return os.fdopen(descriptor, "rb")
 
 
-def read_plain(path: Path) -> bytes:
+def read_plain(path: str | Path) -> bytes:
     """Return the content of a regular file; raises like :func:`open_plain`."""
     with open_plain(path) as file:
         return file.read()
 
 
-def digest_file(path: Path) -> str:
+def digest_file(path: str | Path) -> str:
     """Return the SHA-256 of a regular file in hex; empty if it cannot be read."""
     try:
         with open_plain(path) as file:
@@ -127,13 +127,13 @@ def force_all_to_disk(folder: Path, files: Sequence[Path]) -> None:
         os.close(descriptor)
 
 
-def write_or_remove(path: Path, content: str) -> None:
+def write_or_remove(path: str | Path, content: str) -> None:
     """Write an ASCII file, or remove it if the disk is full. A power cut may truncate it."""
     try:
         with open(path, "w", encoding="ascii", opener=open_no_link) as file:
             file.write(content)
     except OSError:
-        path.unlink(missing_ok=True)
+        Path(path).unlink(missing_ok=True)
         raise
 
 

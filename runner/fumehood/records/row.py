@@ -17,10 +17,12 @@ IDENTITY = ("scaffold", "model", "model_parameters", "arguments")
 defaults, and keyword arguments of its class."""
 
 _NUMBERS = ("attempts", "wall_ms", "stdout_bytes", "stderr_bytes", "refusals")
+_NAMES_MAX = 65_536
+"""Names of agents and tasks whose file names are kept: a run uses each several times."""
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
 
-@lru_cache(1024)
+@lru_cache(_NAMES_MAX)
 def file_name(name: str) -> str:
     """Return ``name`` if it is a safe file name, or else a readable substitute.
 

@@ -87,7 +87,7 @@ class RunFolder:
         self.path = path
         self._lock = Lock()
         self._sealing: Sealing | None = None
-        self._created: set[Path] = set()
+        self._created: set[str] = set()
         self._rows_size: int | None = None
         """Size of the rows after the last append, bytes; None before the first."""
         self.other_isolation = ""
@@ -294,9 +294,9 @@ class RunFolder:
         lines = [record_line(record) for record in records]
         if lines:
             lines[0] = record_line(records[0], self.other_isolation or self._isolation)
-        path = self.path / name.trace_path
+        path = f"{self.path}/{name.trace_path}"
         with self._writing():
-            self._create(path.parent)
+            self._create(os.path.dirname(path))
             write_or_remove(path, "".join(lines))
         return name.trace_path
 
@@ -328,17 +328,17 @@ class RunFolder:
             for stream, content in (("stdout", stdout), ("stderr", stderr)):
                 path = f"{self.path}/{name.output_path}.{stream}"
                 if content:
-                    self._create(Path(path).parent)
+                    self._create(os.path.dirname(path))
                     write_plain(Path(path), content)
                 elif os.path.lexists(path):
                     os.unlink(path)
 
-    def _create(self, path: Path) -> None:
+    def _create(self, path: str) -> None:
         if path not in self._created:
             if not self.path.is_dir():
                 # Another program removed the run; a part of it would block another one there.
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self.path))
-            make_private_folder(path)
+            make_private_folder(Path(path))
             self._created.add(path)
 
     @contextmanager

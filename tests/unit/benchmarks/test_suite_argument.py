@@ -192,6 +192,7 @@ def test_records_that_crash_the_reference_later_are_refused_on_loading(
         ('{"a": 1e999}', "is not JSON: 1e999 is too large for a number"),
         ('{"a": "\\ud800"}', "is not JSON: a string contains a lone surrogate"),
         ("[" * 300 + "]" * 300, "is nested more than 100 levels deep"),
+        ("[" * 101 + "]" * 101, "is nested more than 100 levels deep"),
         ("[" * 100_000 + "]" * 100_000, "is nested too deeply"),
     ],
 )

@@ -50,6 +50,19 @@ class Refusing:
         return Value({"in": [], "out": ["no"]})
 
 
+class Renaming:
+    """Shows the tools under a longer name."""
+
+    def __init__(self, suffix: str) -> None:
+        self._suffix = suffix
+
+    def around(self, call: ToolCall, forward: Forward) -> ToolResult:
+        return forward(call)
+
+    def show_tools(self, tools: tuple[ToolSpec, ...]) -> tuple[ToolSpec, ...]:
+        return tuple(replace(tool, name=tool.name + self._suffix) for tool in tools)
+
+
 def answer(*layers: Layer) -> ToolResult:
     return LayeredToolset(World(), layers).call(CALL)
 
@@ -71,3 +84,8 @@ def test_a_toolset_behind_layers_is_a_toolset() -> None:
     outer = LayeredToolset(inner, [Passing("outer")])
     assert outer.call(CALL) == Value({"in": ["outer", "inner"], "out": ["inner", "outer"]})
     assert [tool.name for tool in outer.list_tools()] == ["t"]
+
+
+def test_layers_that_show_tools_change_them_from_the_innermost_to_the_outermost() -> None:
+    (tool,) = LayeredToolset(World(), [Renaming("a"), Passing("x"), Renaming("b")]).list_tools()
+    assert tool.name == "tba"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,26 @@ def test_all_modules_can_be_imported_before_imports_are_disabled() -> None:
     registry = Registry[object]("trinket", {"plain": "json:dumps"})
     registry.load_all()
     assert registry._loaded == {"plain": json.dumps, "theirs": json.loads}
+
+
+def test_all_registries_of_a_process_read_the_installed_packages_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads = list[object]()
+
+    class CountsReads(MetaPathFinder):
+        def find_distributions(self, context: object) -> list[object]:
+            reads.append(context)
+            return []
+
+    monkeypatch.setattr(sys, "meta_path", [CountsReads(), *sys.meta_path])
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+    for kind in ("trinket", "toy"):
+        registry = Registry[object](kind, {"plain": "json:dumps"})
+        registry.load_all()
+        with pytest.raises(InputError):
+            registry.load("plian")
+    assert len(reads) == 1
 
 
 def test_load_all_fails_for_a_broken_built_in_entry_and_skips_a_broken_installed_one(

@@ -348,3 +348,13 @@ def test_only_the_user_can_read_a_run(umask: int, tmp_path: Path) -> None:
     modes = {path: path.lstat().st_mode & 0o777 for path in (run.path, *run.path.rglob("*"))}
     assert {mode for path, mode in modes.items() if path.is_dir()} == {0o700}
     assert {mode for path, mode in modes.items() if not path.is_dir()} == {0o600}
+
+
+def test_a_trace_that_cannot_be_written_leaves_no_file(folder: RunFolder, tmp_path: Path) -> None:
+    where = folder.path / folder.write_trace(NAME, trace({"kind": "call"}))
+    where.unlink()
+    where.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InfraError, match="cannot be written"):
+        folder.write_trace(NAME, trace({"kind": "call"}))
+    assert not where.is_symlink()
+    assert not (tmp_path / "elsewhere").exists()

@@ -199,7 +199,8 @@ def _parse(text: str, place: Place, lenient: bool) -> Any:
         raise Unreadable(place, Problem.INVALID_JSON, "is nested too deeply") from None
     except ValueError as error:
         raise Unreadable(place, Problem.INVALID_JSON, f"is not JSON: {error}") from None
-    if _is_deeper(value, DEPTH_LIMIT):
+    # A text with fewer brackets is not nested deeper, and most records have few.
+    if text.count("{") + text.count("[") > DEPTH_LIMIT and _is_deeper(value, DEPTH_LIMIT):
         raise Unreadable(
             place, Problem.INVALID_JSON, f"is nested more than {DEPTH_LIMIT} levels deep"
         )
