@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from itertools import count
 from typing import Any
 
 from fumehood.benchmarks.native.suite_file import merged
@@ -40,8 +39,8 @@ FIRST_NAMES = ("Ana", "Bela", "Carl", "Dana", "Emil", "Finn", "Gina", "Hana", "I
 LAST_NAMES = ("Hansen", "Okafor", "Silva", "Tanaka", "Novak", "Larsen", "Moreau", "Haddad", "Ruiz")
 POLL_S = 120
 """Time between two looks at an answer that is awaited, seconds."""
-FIRST_IDS = 60
-"""Number of first IDs that a job can draw; the IDs of a job are below its next hundred."""
+IDS = 100
+"""Number of IDs that a job can draw. Their order is random, so that it tells nothing."""
 ROUTINE_MAX = 2
 """Limit of the routine jobs that accompany a job with fixed times."""
 _START = datetime.fromisoformat(START)
@@ -108,8 +107,11 @@ def _drawn(content: Content, name: str, draw: SeededChoices) -> Content:
     variants = job.pop("variants", None)
     if variants:
         variant = variants[draw.pick(sorted(variants))]
-        job = {**job, **variant, "state": merged(job["state"], variant.get("state", {}))}
-    numbers = count(100 * (1 + list(content["jobs"]).index(name)) + draw.below(FIRST_IDS))
+        state, events = merged(job["state"], variant.get("state", {})), job.get("events", [])
+        job = {"events": events, **job, **variant, "state": state}
+        job["events"] = [*job["events"], *job.pop("more_events", [])]
+    first = IDS * (1 + list(content["jobs"]).index(name))
+    numbers = iter(draw.shuffled(range(first, first + IDS)))
     values: dict[str, Any] = {}
     for key, text in job.pop("draw").items():
         kind, *words = text.split()
@@ -125,6 +127,8 @@ def _drawn(content: Content, name: str, draw: SeededChoices) -> Content:
                 values[key] = values[words[0]] * int(words[1])
             case "one":
                 values[key] = draw.pick(words)
+            case "other":
+                values[key] = next(word for word in words[1:] if word != values[words[0]])
     filled: Content = _filled(job, values)
     return filled
 
