@@ -73,6 +73,30 @@ def test_a_file_cannot_grow_beyond_its_limit(isolated: Boxes) -> None:
 
 
 @pytest.mark.slow
+def test_a_box_that_fills_queues_of_the_kernel_ends_as_at_its_limit_of_memory(
+    isolated: Boxes,
+) -> None:
+    if isolated.engine.isolation is Isolation.SANDBOXED_KERNEL:
+        pytest.skip("its queues are memory of the box")
+    code = """
+import socket, struct, time
+kept = []
+for _ in range(100):
+    one = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2**30)
+    kept.append(one)
+    for _ in range(400):
+        try:
+            one.send(struct.pack("=IHHIIBBHiII", 32, 18, 1, 0, 0, 0, 0, 0, 1, 0, 0) * 100)
+        except OSError:
+            break
+time.sleep(60)
+"""
+    ended, _ = isolated.run(code)
+    assert ended.reason is ExitReason.OUT_OF_MEMORY
+
+
+@pytest.mark.slow
 def test_tmp_cannot_grow_beyond_its_limit(isolated: Boxes) -> None:
     code = (
         "import sys\ntry:\n for n in range(8): open(f'/tmp/{n}', 'wb').write(bytes(1 << 20))\n"

@@ -198,7 +198,7 @@ class ExitReason(Enum):
     EXITED = "exited"
     """The agent's process ended."""
     OUT_OF_MEMORY = "out_of_memory"
-    """The kernel stopped it at its memory limit."""
+    """It was stopped at its memory limit."""
     KILLED = "killed"
     """:meth:`Box.kill` stopped it."""
 
@@ -240,8 +240,12 @@ class Box(Protocol):
             InfraError: the engine does not answer.
         """
 
-    def kill(self) -> None:
-        """Stop everything in the box at once; has no effect on a stopped or closed box."""
+    def kill(self, reason: ExitReason = ExitReason.KILLED) -> None:
+        """Stop everything in the box at once; has no effect on a stopped or closed box.
+
+        Args:
+            reason: which :meth:`wait` then returns.
+        """
 
     def close(self) -> BoxOutput:
         """Stop the box, remove everything it left on the host, and return its output, each time.

@@ -18,6 +18,7 @@ from typing import IO, Protocol, TypeVar
 
 from fumehood.core.errors import InfraError
 from fumehood.engines.engine import BoxOutput, Exit, ExitReason, Orphan, OwnerCheck
+from fumehood.engines.kernel_queues import QueueWatch
 from fumehood.engines.output import PipeReader
 from fumehood.engines.records import SessionRecords
 from fumehood.engines.start_limit import StartLimit
@@ -136,7 +137,7 @@ class ChildBox:
         child.stdout.close()
         child.stderr.close()
         self._lock = Lock()
-        self._was_killed = False
+        self._killed_for: ExitReason | None = None
         self._closed: BoxOutput | None = None
 
     @property
@@ -154,11 +155,11 @@ class ChildBox:
             self._exit = self._how_it_ended()
         return self._exit
 
-    def kill(self) -> None:
+    def kill(self, reason: ExitReason = ExitReason.KILLED) -> None:
         """Stop the whole group at once."""
         with self._lock:
             if self._closed is None and not self._has_ended(0):
-                self._was_killed = True
+                self._killed_for = self._killed_for or reason
                 self._kill_group()
 
     def close(self) -> BoxOutput:
@@ -182,8 +183,8 @@ class ChildBox:
 
     def _how_it_ended(self) -> Exit:
         code = self._code()
-        if self._was_killed:
-            return Exit(shell_code(code), ExitReason.KILLED)
+        if self._killed_for is not None:
+            return Exit(shell_code(code), self._killed_for)
         code = self._read_code(code)
         return Exit(code, self._read_reason(code))
 
@@ -216,6 +217,7 @@ class ChildBoxEngine:
         self._starter = ProcessLauncher()
         self._records = SessionRecords()
         self._starting = StartLimit()
+        self._queues = QueueWatch()
 
     def orphans(self, is_owned: OwnerCheck, *, images: bool = False) -> Iterable[Orphan]:
         """Return the boxes whose owner is gone.

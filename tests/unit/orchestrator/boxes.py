@@ -38,7 +38,7 @@ class MemoryBox:
             return self._ended
         return KILLED if self.killed.wait(timeout_ms / 1000) else None
 
-    def kill(self) -> None:
+    def kill(self, reason: ExitReason = ExitReason.KILLED) -> None:
         self.killed.set()
 
     def close(self) -> BoxOutput:

@@ -181,14 +181,18 @@ class BubblewrapEngine(ChildBoxEngine, Engine):
                 give_sockets(spec.socket_dir, held.user())
             environment = spec.image.environment
             forks = can_fork(command, environment) and _packages(view.mounts) and self._can_fork()
+            box: ChildBox
             with self._starting:
                 if forks:
                     folder = spec.socket_dir
-                    return self._fork(view, environment, spec.limits, command, held, folder)
-                return self._start(view, environment, spec.limits, command, held)
+                    box = self._fork(view, environment, spec.limits, command, held, folder)
+                else:
+                    box = self._start(view, environment, spec.limits, command, held)
         except (InfraError, InputError):
             held.release()
             raise
+        self._queues.add(box)
+        return box
 
     def _mounts_of(self, spec: BoxSpec, held: HeldByBox) -> tuple[Mount, ...]:
         mounts = (*spec.image.mounts, *spec.mounts)

@@ -67,6 +67,7 @@ from fumehood.engines.images.folder import build_folder
 from fumehood.engines.images.recipe import fetched_recipe
 from fumehood.engines.images.stale import stale_images
 from fumehood.engines.images.workspace import build_workspace
+from fumehood.engines.kernel_queues import QueueWatch
 from fumehood.engines.output import FrameReader
 from fumehood.engines.ownership import OWNER_PID, RUN, owner_labels
 from fumehood.engines.pausing import Pausing
@@ -105,6 +106,7 @@ class DockerEngine:
     def __init__(self, options: EngineOptions | None = None) -> None:
         self._options = options or EngineOptions()
         self._starting = StartLimit()
+        self._queues = QueueWatch()
         self._known_commands: set[tuple[str, str]] = set()
 
     @cached_property
@@ -313,7 +315,10 @@ class DockerEngine:
                 self._daemon.remove(name)
                 held.release()
                 raise
-        return DockerBox(self._daemon, name, output, held)
+        box = DockerBox(self._daemon, name, output, held)
+        if not runtime.own_kernel:
+            self._queues.add(box)
+        return box
 
     def export(self, image: Image, file: Path) -> None:
         """Write an image into a file, as `docker save` does.
@@ -485,7 +490,7 @@ class DockerBox:
         self._name = name
         self._output = output
         self._lock = Lock()
-        self._was_killed = False
+        self._killed_for: ExitReason | None = None
         self._exit: Exit | None = None
         self._closed: BoxOutput | None = None
         self._pausing = Pausing(partial(daemon.pause, name), partial(daemon.resume, name))
@@ -508,12 +513,12 @@ class DockerBox:
                 self._exit = Exit(code, self._reason(code))
         return self._exit
 
-    def kill(self) -> None:
+    def kill(self, reason: ExitReason = ExitReason.KILLED) -> None:
         """Stop the container at once."""
         with self._lock:
-            if self._closed is None and self._exit is None:
-                # A later kill() finds a container that this box has killed before.
-                self._was_killed = self._daemon.kill(self._name) or self._was_killed
+            # A later kill() finds a container that this box has killed before.
+            if self._closed is None and self._exit is None and self._daemon.kill(self._name):
+                self._killed_for = self._killed_for or reason
 
     def close(self) -> BoxOutput:
         """Stop the container, collect its output and remove it."""
@@ -581,8 +586,8 @@ class DockerBox:
             return ExitReason.EXITED
         # While kill() runs, it is unknown whether it or another process ended the container.
         with self._lock:
-            if self._was_killed:
-                return ExitReason.KILLED
+            if self._killed_for is not None:
+                return self._killed_for
         if self._daemon.was_out_of_memory(self._name):
             return ExitReason.OUT_OF_MEMORY
         if self._daemon.was_killed(self._name):

@@ -146,7 +146,7 @@ class OciBox(ChildBox):
         files = self._of_workspace()
         if self._pausing.is_paused:
             return files
-        if self.wait(round(KILL_TIMEOUT_S * 1000) if self._was_killed else 0) is None:
+        if self.wait(round(KILL_TIMEOUT_S * 1000) if self._killed_for else 0) is None:
             raise InfraError("the files of a workspace cannot be read while it runs")
         if not self._group.remove():
             raise InfraError("a process of a workspace does not end, although it was killed")

@@ -379,6 +379,8 @@ class OciEngine(ChildBoxEngine, Engine):
             on_close=held.release,
         )
         _wait_for_start(box, pid_file, runtime)
+        if not runtime.own_kernel:
+            self._queues.add(box)
         if spec.workspace is not None:
             self._workspaces[box.name] = box, self._hosts(spec.workspace)
             held.on_release(lambda: self._workspaces.pop(box.name, None))

@@ -24,6 +24,7 @@ from fumehood.engines.engine import (
     BoxOutput,
     BoxSpec,
     Exit,
+    ExitReason,
     KilledOutside,
     LiveWorkspaceBox,
     TooLarge,
@@ -103,9 +104,9 @@ class AgentBox:
         """Return how the agent's process ended, or None if it still runs."""
         return self._box.wait(timeout_ms)
 
-    def kill(self) -> None:
+    def kill(self, reason: ExitReason = ExitReason.KILLED) -> None:
         """Stop everything in the box."""
-        self._box.kill()
+        self._box.kill(reason)
 
     def close(self) -> BoxOutput:
         """Stop the box, take its files, remove it, and return its output."""

@@ -1,0 +1,43 @@
+"""The size of queues of the kernel."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+from contextlib import ExitStack
+
+from fumehood.engines.kernel_queues import queued_bytes
+
+KIB = 1 << 10
+DEVICE_REQUEST = struct.pack("=IHHII BBHiII", 32, 18, 1, 0, 0, 0, 0, 0, 1, 0, 0)
+"""Asks for the loopback device. Source: linux/rtnetlink.h."""
+
+
+def test_unread_messages_of_netlink_count() -> None:
+    before = queued_bytes(os.getpid())
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as one:
+        for _ in range(20):
+            one.send(DEVICE_REQUEST)
+        assert queued_bytes(os.getpid()) >= before + 20 * KIB
+
+
+def test_data_on_unaccepted_connections_counts_until_they_are_accepted() -> None:
+    with ExitStack() as stack:
+        server = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        before = queued_bytes(os.getpid())
+        for _ in range(4):
+            with socket.create_connection(server.getsockname()) as connection:
+                connection.sendall(bytes(64 * KIB))
+        assert queued_bytes(os.getpid()) >= before + 4 * 64 * KIB
+        for _ in range(4):
+            stack.enter_context(server.accept()[0])
+        assert queued_bytes(os.getpid()) < before + 4 * 64 * KIB
+
+
+def test_an_ended_process_has_no_queues() -> None:
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+    assert queued_bytes(pid) == 0
