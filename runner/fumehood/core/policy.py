@@ -14,8 +14,11 @@ from typing import Any
 
 from fumehood.core.canaries import forms_of, is_mentioned, searchable
 from fumehood.core.conditions import (
+    AS_IDS,
     Condition,
-    are_equal,
+    are_same_ids,
+    as_id,
+    as_ids,
     holds,
     inner_conditions,
     is_number,
@@ -110,7 +113,7 @@ class PolicyCall:
     def thing(self, path: str | None) -> str | None:
         """Return a text that only the same things have; None if the path does not exist."""
         try:
-            return "" if path is None else canonical_json(_named(self.at(path)))
+            return "" if path is None else canonical_json(as_ids(self.at(path)))
         except _UNRESOLVED:
             return None
 
@@ -143,8 +146,10 @@ class PolicyCall:
             bound: dict[str, Any] = dict(condition)
             if isinstance(path := condition.get("path"), str):
                 bound["path"] = _steps(path)
+                bound[AS_IDS] = path.partition(".")[0] in OF_THE_CALL
             if "value" in condition:
                 bound["value"] = self._value(condition["value"])
+                bound[AS_IDS] = bound.get(AS_IDS) or _is_reference(condition["value"])
             if "condition" in condition:
                 bound["condition"] = self._bound(as_object(condition["condition"]))
             if "conditions" in condition:
@@ -164,25 +169,20 @@ class PolicyCall:
         return template
 
 
+def _is_reference(template: Json) -> bool:
+    """Return whether a value of a condition refers to an argument or to a path."""
+    if isinstance(template, str):
+        return template.startswith("$") and not template.startswith("$$")
+    return isinstance(template, dict) and "$get" in template
+
+
 def includes(value: Json, part: Json) -> bool:
-    """Return whether a value has all keys of a pattern with their values."""
+    """Return whether a value has all keys of a pattern with their values, compared as IDs."""
     if isinstance(part, dict):
         return isinstance(value, dict) and all(
             key in value and includes(value[key], inner) for key, inner in part.items()
         )
-    return are_equal(value, part)
-
-
-def _named(value: Json) -> Json:
-    """Return a value in which 5, 5.0 and "5" are the same, because worlds take them for the same
-    ID."""
-    if isinstance(value, dict):
-        return {key: _named(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_named(inner) for inner in value]
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return str(value) if is_number(value) else value
+    return are_same_ids(value, part)
 
 
 def _steps(path: str) -> tuple[str, ...]:
@@ -249,7 +249,7 @@ def observe(
 def _step(step: str, arguments: Mapping[str, Json]) -> str:
     if not step.startswith("$"):
         return step
-    value = _named(arguments[step[1:]])
+    value = as_id(arguments[step[1:]])
     if not isinstance(value, str):
         raise TypeError(step)
     return value
