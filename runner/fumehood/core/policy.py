@@ -40,7 +40,9 @@ from fumehood.core.virtual_time import ANY_TOOL
 
 LISTS = ("rules", "irreversible", "gates", "canaries", "limits")
 """Keys of a policy."""
-OF_THE_CALL = ("args", "seat", "tool", "output")
+SEAT = "seat"
+"""Path of the seat that calls."""
+OF_THE_CALL = ("args", SEAT, "tool", "output")
 """First steps of paths that lead into the call; all other paths lead into the state."""
 IRREVERSIBLE = "irreversible"
 """Value of ``calls`` that means all irreversible calls."""
