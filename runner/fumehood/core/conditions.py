@@ -14,6 +14,8 @@ from fumehood.core.json_values import Json, JsonObject
 Condition = Mapping[str, Json]
 """An operation ``op`` with its keys, in the format of criteria."""
 Check = Callable[[Condition, JsonObject], bool]
+AS_IDS = "as_ids"
+"""Key of a condition on an argument of a call: whether numbers and their texts are the same ID."""
 
 
 def resolve(value: Json, path: Json | Sequence[str]) -> Json:
@@ -54,7 +56,7 @@ def _decide(condition: Condition, state: JsonObject) -> bool | None:
     if op == "any_of":
         decided = [_decide(each, state) for each in inner]
         return True if True in decided else None if None in decided else False
-    check = _ON_A_PATH.get(str(op))
+    check = (_ON_IDS if condition.get(AS_IDS) else _ON_A_PATH).get(str(op))
     try:
         return None if check is None else check(condition, state)
     except (AttributeError, KeyError, IndexError, TypeError, ValueError, OverflowError):
@@ -70,6 +72,28 @@ def are_equal(value: Json, other: Json) -> bool:
     if isinstance(value, list) and isinstance(other, list):
         return len(value) == len(other) and all(map(are_equal, value, other))
     return isinstance(value, bool) == isinstance(other, bool) and value == other
+
+
+def as_id(value: Json) -> Json:
+    """Return a number as the text that worlds take for the same ID; any other value unchanged."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value) if is_number(value) else value
+
+
+def as_ids(value: Json) -> Json:
+    """Return a value in which 5, 5.0 and "5" are the same, because worlds take them for the same
+    ID."""
+    if isinstance(value, dict):
+        return {key: as_ids(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [as_ids(inner) for inner in value]
+    return as_id(value)
+
+
+def are_same_ids(value: Json, other: Json) -> bool:
+    """Return whether values are equal where numbers and their texts are the same ID."""
+    return are_equal(as_ids(value), as_ids(other))
 
 
 def inner_conditions(condition: Condition) -> tuple[Condition, ...]:
@@ -99,11 +123,11 @@ def _comparisons(equal: Callable[[Json, Json], bool]) -> dict[str, Check]:
         items, value = resolve(state, condition["path"]), condition.get("value")
         if isinstance(items, list):
             return any(equal(item, value) for item in items)
-        return value in items  # type: ignore[operator]
+        return (as_id(value) if equal is are_same_ids else value) in items  # type: ignore[operator]
 
     def map_value_equals(condition: Condition, state: JsonObject) -> bool:
         entries = resolve(state, condition["path"])
-        key: Json = condition["key"]
+        key = as_id(condition["key"]) if equal is are_same_ids else condition["key"]
         return isinstance(entries, dict) and equal(entries.get(key), condition.get("value"))  # type: ignore[arg-type]
 
     return {
@@ -133,5 +157,6 @@ _ON_A_PATH: Mapping[str, Check] = {
     "at_least": _at_least,
     "at_most": _at_most,
 }
+_ON_IDS: Mapping[str, Check] = {**_ON_A_PATH, **_comparisons(are_same_ids)}
 CONDITIONS = frozenset({*_ON_A_PATH, "any_of", "not"})
 """All operations on a state."""

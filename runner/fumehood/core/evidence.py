@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -17,6 +17,7 @@ from fumehood.core.outcome import (
     outcome_from_json,
 )
 from fumehood.core.policy import PolicyChecker, Violation
+from fumehood.core.received import Deliveries, deliveries_of
 from fumehood.core.tools import EXECUTED, FailureKind
 
 
@@ -60,11 +61,30 @@ class AnsweredCall:
     was_executed: bool = False
     """Whether the trace states that the tool executed the call, although the kind of the failure
     does not say so."""
+    number: int = 0
+    """Number of the call, from 1."""
+    delivered: Deliveries | None = None
+    """What the world executed during the call, in order; None if it was at most this call, once."""
+
+    @property
+    def is_held(self) -> bool:
+        """Whether a fault held the call back; the agent never receives its result."""
+        return self.delivered is not None and all(
+            delivery.number != self.number for delivery in self.delivered
+        )
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the tool executed the call with success, and the agent received its result."""
+        return self.failure is None and not self.is_held
 
     @property
     def is_executed(self) -> bool:
         """Whether the tool executed the call; the agent may not have received its result."""
-        return self.failure is None or self.failure.kind in EXECUTED or self.was_executed
+        is_failure_executed = self.failure is not None and (
+            self.failure.kind in EXECUTED or self.was_executed
+        )
+        return self.is_answered or is_failure_executed
 
     @property
     def reached_world(self) -> bool:
@@ -72,6 +92,22 @@ class AnsweredCall:
         return self.is_executed or (
             self.failure is not None and self.failure.kind is FailureKind.WORLD
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedCall:
+    """One execution of a call; a fault may deliver a call late or twice."""
+
+    call: AnsweredCall
+    """As the agent sent it."""
+    during: AnsweredCall
+    """The call during which the world received it; ``call`` itself, unless a fault held it back."""
+    position: int
+    """Position of ``during`` in the evidence, from 0."""
+    arguments: Mapping[str, Json]
+    """As the world received them."""
+    is_reached: bool = True
+    """Whether the world received the call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +159,40 @@ class Evidence:
     """Number of calls that the policy declares irreversible and that had an effect."""
     confidences: Mapping[str, float] = field(default_factory=dict)
     """By seat, the confidence that it stated last, 0 to 1; in the order of the statements."""
+
+    def received_calls(
+        self, counts_anyway: Callable[[AnsweredCall], bool] = lambda call: False
+    ) -> Iterator[ReceivedCall]:
+        """Yield the calls that the world received, in the order of their execution. A call that a
+        fault delivered twice comes twice; one that a fault held back comes when it was executed.
+
+        Args:
+            counts_anyway: decides about calls that the world did not receive.
+        """
+        listed = {each.number for call in self.calls for each in call.delivered or ()}
+        sent = {call.number: call for call in self.calls}
+        for position, call in enumerate(self.calls):
+            is_received = call.reached_world if call.delivered is None else call.number in listed
+            if is_received and call.delivered is None:
+                yield ReceivedCall(call, call, position, call.arguments_after)
+            elif not is_received and counts_anyway(call):
+                yield ReceivedCall(call, call, position, call.arguments_after, is_reached=False)
+            for each in call.delivered or ():
+                if each.number in sent:
+                    yield ReceivedCall(sent[each.number], call, position, each.arguments)
+
+    def successful_calls(self) -> Iterator[AnsweredCall]:
+        """Yield the calls that succeeded, once each. A call that a fault held back comes if the
+        world executed it later with success."""
+        executed = {
+            delivery.number
+            for call in self.calls
+            for delivery in call.delivered or ()
+            if delivery.succeeded
+        }
+        for call in self.calls:
+            if call.failure is None and (not call.is_held or call.number in executed):
+                yield call
 
     def submitted_texts(self, seat: str) -> tuple[str, ...]:
         """Return all texts that a seat submitted, in order: the answer of each turn, and its last
@@ -216,6 +286,7 @@ def _answered_call(event: JsonObject, turn: int, model_calls_before: int) -> Ans
             "faults": list(faults),
         }:
             arguments_after, output = event.get("arguments_after", sent), event.get("output")
+            number = event.get("number")
             fired_rules = tuple(fired["rule"] for fired in faults if isinstance(fired, dict))
             return AnsweredCall(
                 seat,
@@ -231,6 +302,8 @@ def _answered_call(event: JsonObject, turn: int, model_calls_before: int) -> Ans
                 _units(event.get("remaining")),
                 model_calls_before,
                 event.get("executed") is True,
+                number if isinstance(number, int) else 0,
+                deliveries_of(event),
             )
     raise ValueError(f"not a call: {event!r}")
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from fumehood.core.conversation import ConversationSpec
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import Json
 from fumehood.core.ledger import Budget, BudgetKind, ChargedBy
-from fumehood.core.policy import entries_by_check
+from fumehood.core.policy import SEAT, entries_by_check, gate_paths, rule_paths
 from fumehood.core.task import Case, Suite, Task
 
 HEAD_INSTRUCTION = """\
@@ -35,7 +36,7 @@ def with_team(suite: Suite, workers: int) -> Suite:
 
     Raises:
         InputError: a task has several seats, several messages of a user, or a policy that names
-            seats.
+            or distinguishes seats.
     """
     names = [f"worker{number}" for number in range(1, workers + 1)]
     return replace(suite, cases=tuple(_with_workers(case, names) for case in suite.cases))
@@ -79,6 +80,12 @@ def _with_workers(case: Case, names: Sequence[str]) -> Case:
             f"team: the policy of task {task.task_id} names seats, so it would not concern the "
             "workers; remove `team` or `seats`, or select other tasks with `tasks`"
         )
+    if checks := _checks_of_seats(task.policy):
+        raise InputError(
+            f"team: the policy of task {task.task_id} distinguishes seats in {', '.join(checks)}, "
+            "and any member of a team could make the calls; remove `team` or these entries, or "
+            "select other tasks with `tasks`"
+        )
     seat = task.seats[0]
     of_head, share = divided(seat.budget, len(names))
     head = replace(seat, instruction=seat.instruction + _order(names), budget=of_head)
@@ -95,6 +102,17 @@ def _with_workers(case: Case, names: Sequence[str]) -> Case:
     conversation = ConversationSpec("supervisor", {"head": seat.name})
     changed: Task = replace(task, seats=seats, conversation=conversation)
     return Case(changed, replace(case.gold, oracle=_divided_moves(case.gold.oracle, names, share)))
+
+
+def _checks_of_seats(policy: Mapping[str, Any]) -> list[str]:
+    """Return the names of the entries whose check depends on the seat that calls."""
+    return [
+        f"`{entry['name']}`"
+        for key in ("rules", "gates")
+        for entry in policy.get(key, ())
+        if entry.get("rule") == "separate"
+        or SEAT in (*rule_paths({key: [entry]}), *gate_paths({key: [entry]}))
+    ]
 
 
 def _order(workers: Sequence[str]) -> str:

@@ -43,6 +43,9 @@ class ToolCall:
     """1 for the first call of the episode, rejected ones included; 0 before it is numbered."""
     answer_bytes_max: int | None = None
     """Limit of the result in bytes; None means no limit."""
+    held_from: int | None = None
+    """Number under which the agent sent the call, if a fault held it back and delivers it during
+    the call ``number``."""
 
 
 class FailureKind(Enum):

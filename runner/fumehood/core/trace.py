@@ -24,6 +24,7 @@ from fumehood.core.outcome import (
     SeatEnd,
     outcome_to_json,
 )
+from fumehood.core.received import Deliveries
 from fumehood.core.tools import FiredFault, ToolCall, ToolResult, Value, arguments_after_faults
 from fumehood.core.virtual_time import WorldEvent
 
@@ -232,6 +233,13 @@ class CallMade:
     """Paths of canaries whose values the call changed."""
     had_effect: bool | None = None
     """Whether the world executed the call with success; None without a policy."""
+    executed_at_ms: int | None = None
+    """Virtual time at which the world had executed the call, milliseconds; None if it equals
+    ``at_ms``, the world did not receive the call, or the task has no policy."""
+    invalid_approval: str = ""
+    """Name of the gate that refused the call for its token, if the result does not show it."""
+    delivered: Deliveries | None = None
+    """What the world executed during the call, in order; None if it was at most this call, once."""
     modified: Mapping[str, Json] | None = None
     """The arguments that a monitor sent on; None if none changed them."""
 
@@ -252,6 +260,10 @@ class CallMade:
         }
         if self.at_ms is not None:
             event["at_ms"] = self.at_ms
+        if self.executed_at_ms is not None:
+            event["executed_at_ms"] = self.executed_at_ms
+        if self.delivered is not None:
+            event["delivered"] = [delivery.to_json() for delivery in self.delivered]
         if self.observed:
             event["observed"] = self.observed
         if self.changed:
@@ -274,6 +286,8 @@ class CallMade:
                 event["executed"] = True
             if self.had_effect is not None:
                 event["had_effect"] = self.had_effect
+            if self.invalid_approval:
+                event["invalid_approval"] = self.invalid_approval
         return event
 
 

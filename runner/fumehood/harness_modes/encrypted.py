@@ -19,6 +19,7 @@ from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.outcome import Finished, GaveUp, SeatEnd
+from fumehood.core.received import Deliveries
 from fumehood.core.tools import Failure, FiredFault, ToolCall, ToolResult
 from fumehood.core.trace import (
     CallMade,
@@ -80,12 +81,13 @@ class _EncryptingRecorder:
 
     def record(self, event: Event, duration_ns: int = 0) -> None:
         match event:
-            case CallMade(call=call, result=result, modified=modified):
+            case CallMade(call=call, result=result, modified=modified, delivered=delivered):
                 event = replace(
                     event,
                     call=self._call(call),
                     result=self._result(result),
                     modified=None if modified is None else self._values(modified),
+                    delivered=None if delivered is None else self._delivered(delivered),
                 )
             case SeatEnded(seat, end):
                 event = SeatEnded(seat, self._end(end))
@@ -108,6 +110,11 @@ class _EncryptingRecorder:
     def _call(self, call: ToolCall) -> ToolCall:
         return replace(
             call, tool_name=self._name(call.tool_name), arguments=self._values(call.arguments)
+        )
+
+    def _delivered(self, deliveries: Deliveries) -> Deliveries:
+        return tuple(
+            replace(delivery, arguments=self._values(delivery.arguments)) for delivery in deliveries
         )
 
     def _result(self, result: ToolResult) -> ToolResult:

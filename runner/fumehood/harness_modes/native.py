@@ -21,7 +21,7 @@ from fumehood.layers.contain_crashes import ContainCrashes
 from fumehood.layers.fault_visibility import HideFaults
 from fumehood.layers.faults.registry import FAMILIES, fault_layers
 from fumehood.layers.gates import Approvals, GatedToolset
-from fumehood.layers.policy import ObservedToolset, StateObserver
+from fumehood.layers.observe import ObservedToolset, Observer
 from fumehood.layers.take_time import TakeTime
 from fumehood.layers.trace_calls import TraceCalls
 from fumehood.layers.validate_arguments import RestrictTools, ValidateArguments
@@ -49,7 +49,8 @@ class Native:
         faults = fault_layers(spec.fault_plan, random_source, FAMILIES, timed)
         numbers = count(1)
         conversation = create_conversation(spec, world)
-        observer = StateObserver(world, spec.policy) if spec.policy else None
+        delivers_again = any(fault.delivers_again for fault in faults)
+        observer = Observer(world, spec.policy) if spec.policy or delivers_again else None
         approvals = Approvals(world, spec.policy) if spec.policy.get("gates") else None
         watch = Watch(reviewer, counting_recorder, world) if reviewer else None
         recorded = watch or counting_recorder
@@ -57,10 +58,10 @@ class Native:
         def seat(seat_spec: SeatSpec) -> Seat:
             ledger = Ledger(seat_spec.budget)
             toolset = toolset_of(world, seat_spec.name)
-            if observer is not None:
-                toolset = ObservedToolset(toolset, observer)
             if approvals is not None:
                 toolset = GatedToolset(toolset, approvals, seat_spec.name)
+            if observer is not None:
+                toolset = ObservedToolset(toolset, observer)
             turns = TurnQueue(
                 seat_spec.instruction, seat_spec.further_turns, _withheld(toolset, seat_spec)
             )

@@ -8,11 +8,13 @@ from dataclasses import replace
 from fumehood.core.clock import Clock
 from fumehood.core.json_values import digest_json
 from fumehood.core.ledger import Amounts, BudgetKind, ChargedBy, Ledger
+from fumehood.core.policy import gate_of_invalid_approval
+from fumehood.core.received import are_usual
 from fumehood.core.shared_time import WorkEnded
-from fumehood.core.tools import Forward, ToolCall, ToolResult, World
+from fumehood.core.tools import Forward, ToolCall, ToolResult, Value, World
 from fumehood.core.trace import CallMade, Recorder
 from fumehood.core.virtual_time import timed_world
-from fumehood.layers.policy import StateObserver
+from fumehood.layers.observe import Observer
 
 _CALL_KINDS = tuple(kind for kind in BudgetKind if kind.charged_by is ChargedBy.CALL)
 
@@ -28,7 +30,7 @@ class TraceCalls:
         recorder: Recorder,
         clock: Clock,
         numbers: Iterator[int],
-        observer: StateObserver | None = None,
+        observer: Observer | None = None,
     ) -> None:
         """Create the layer.
 
@@ -39,7 +41,8 @@ class TraceCalls:
             recorder: receives the events.
             clock: measures how long a call takes.
             numbers: 1, 2, 3, and so on; shared by all seats of the episode.
-            observer: observes the state for the policy of the task; None without a policy.
+            observer: notes what the world receives; None if the task has no policy, and no fault
+                that delivers calls again.
         """
         self._seat = seat
         self._world = world
@@ -90,9 +93,7 @@ class TraceCalls:
             self._seat, numbered, result, self._state_digest(), charged, remaining, at_ms
         )
         if self._observer is not None:
-            observed, changed = self._observer.observed(numbered), self._observer.changed_canaries()
-            had_effect = self._observer.had_effect(numbered)
-            event = replace(event, observed=observed, changed=changed, had_effect=had_effect)
+            event = _with_observation(event, self._observer)
         self._recorder.record(event, duration_ns)
 
     def _state_digest(self) -> str:
@@ -101,3 +102,22 @@ class TraceCalls:
             self._digest = digest_json(self._world.state)
             self._digested_revision = self._world.revision
         return self._digest
+
+
+def _with_observation(event: CallMade, observer: Observer) -> CallMade:
+    """Return the event with what the observer noted during the call."""
+    seen, number = observer.observation(event.call), event.call.number
+    if not are_usual(seen.deliveries, number, has_output=isinstance(event.result, Value)):
+        event = replace(event, delivered=seen.deliveries)
+    if not observer.has_policy:
+        return event
+    if seen.executed_at_ms != event.at_ms:
+        event = replace(event, executed_at_ms=seen.executed_at_ms)
+    if gate_of_invalid_approval(event.result) != seen.invalid_approval:
+        event = replace(event, invalid_approval=seen.invalid_approval)
+    return replace(
+        event,
+        observed=seen.observed,
+        changed=observer.changed_canaries(),
+        had_effect=seen.had_effect,
+    )

@@ -105,7 +105,7 @@ def _tool_output_path_equals(criterion: Criterion, evidence: Evidence) -> bool:
 def latest_output(criterion: Criterion, evidence: Evidence) -> list[Json]:
     """Return the value at the path of the latest result that has it; empty if none has."""
     outputs = (
-        _find(call.output, criterion) for call in reversed(_successful_calls(criterion, evidence))
+        _find(call.output, criterion) for call in reversed(_answered_calls(criterion, evidence))
     )
     return next(([value] for exists, value in outputs if exists), [])
 
@@ -113,7 +113,7 @@ def latest_output(criterion: Criterion, evidence: Evidence) -> list[Json]:
 def _tool_output_path_exists(criterion: Criterion, evidence: Evidence) -> bool:
     return any(
         _find(call.output, criterion)[1] is not None
-        for call in _successful_calls(criterion, evidence)
+        for call in _answered_calls(criterion, evidence)
     )
 
 
@@ -129,7 +129,11 @@ def _is_of(call: AnsweredCall, criterion: Criterion) -> bool:
 
 
 def _successful_calls(criterion: Criterion, evidence: Evidence) -> list[AnsweredCall]:
-    return [call for call in evidence.calls if _is_of(call, criterion) and call.failure is None]
+    return [call for call in evidence.successful_calls() if _is_of(call, criterion)]
+
+
+def _answered_calls(criterion: Criterion, evidence: Evidence) -> list[AnsweredCall]:
+    return [call for call in evidence.calls if _is_of(call, criterion) and call.is_answered]
 
 
 _CHECKS: Mapping[str, Callable[[Criterion, Evidence], bool]] = {

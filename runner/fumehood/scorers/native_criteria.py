@@ -175,11 +175,9 @@ def _not_called(criterion: Criterion, facts: EpisodeFacts) -> bool:
 
 
 def _called_with(criterion: Criterion, facts: EpisodeFacts) -> bool:
-    answered = [
-        call for call in facts.evidence.calls if _is_of(call, criterion) and not call.failure
-    ]
+    succeeded = [call for call in facts.evidence.successful_calls() if _is_of(call, criterion)]
     min_count = criterion.get("min_count", 1)
-    return isinstance(min_count, int) and len(answered) >= min_count
+    return isinstance(min_count, int) and len(succeeded) >= min_count
 
 
 def _tried_any(criterion: Criterion, facts: EpisodeFacts) -> bool:
@@ -197,7 +195,7 @@ def _called_before(criterion: Criterion, facts: EpisodeFacts) -> bool:
     if not isinstance(first, dict) or not isinstance(second, dict):
         return False
     for call in facts.evidence.calls:
-        if _is_of(call, first) and not call.failure:
+        if _is_of(call, first) and call.is_answered:
             return True
         if _is_of(call, second):
             return False

@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import reduce
 from typing import Any
 
-from fumehood.core.conditions import Condition, holds, is_number, resolve
+from fumehood.core.conditions import AS_IDS, Condition, as_id, holds, is_number, resolve
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject, copy_json, json_bytes
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
@@ -194,7 +194,7 @@ class Step:
         texts = [step for name, step in zip(named, steps, strict=True) if step != name]
         if any(isinstance(text, str) and re.fullmatch("-[0-9]+", text) for text in texts):
             raise Rejected("invalid_value", "An ID must not be the text of a negative number.")
-        return tuple(map(str, steps))
+        return tuple(str(as_id(step)) for step in steps)
 
     def at(self, steps: tuple[str, ...]) -> Json:
         """Return the value at a path."""
@@ -218,6 +218,9 @@ class Step:
         for key in ("key", "value"):
             if key in template:
                 condition[key] = self.value(template[key])
+                # Paths take an argument for an ID, so preconditions must not distinguish 5 and "5".
+                is_argument = isinstance(template[key], str) and template[key].startswith("$")
+                condition[AS_IDS] = is_argument or condition.get(AS_IDS, False)
         if "condition" in template:
             condition["condition"] = self.condition(template["condition"])
         if "conditions" in template:

@@ -13,7 +13,7 @@ from fumehood.core.errors import InputError
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.task import Case
 from tests.parts.installed import installed
-from tests.unit.benchmarks.scoring import play
+from tests.unit.benchmarks.scoring import play, with_fault
 
 installed(*NEEDS)
 
@@ -135,3 +135,12 @@ def test_results_depend_on_neither_the_clock_nor_the_order_of_a_set() -> None:
     places = [text.index(str(guest)) for guest in guests]
     assert places == sorted(places)
     assert "timestamp: 2025-01-01 12:00:00" in str(mail_sent.output["result"])
+
+
+@pytest.mark.slow
+def test_a_call_that_a_fault_holds_back_to_the_end_gives_no_utility() -> None:
+    case = cases("banking")[0]
+    calls = sum("tool_name" in move for move in gold(case))
+    assert play(case, gold(case)).checks["utility"] is True
+    held = with_fault(case, "out_of_order", calls)
+    assert play(held, gold(case)).checks["utility"] is False

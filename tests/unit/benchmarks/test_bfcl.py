@@ -20,7 +20,7 @@ from fumehood.core.task import Case
 from fumehood.core.user_ids import CHECKER_UID
 from fumehood.third_party.process import CheckerProcess
 from tests.parts.installed import installed
-from tests.unit.benchmarks.scoring import play, score_episode
+from tests.unit.benchmarks.scoring import play, score_episode, with_fault
 
 installed("bfcl_eval", "mpmath")
 
@@ -195,3 +195,9 @@ def test_more_than_twenty_model_messages_with_calls_in_a_turn_fail() -> None:
         )
         score = score_episode(case.task, case.gold, replace(evidence, calls=calls))
         assert (score.success, score.checks["steps_per_turn"]) == (success, success)
+
+
+def test_a_call_that_a_fault_holds_back_to_the_end_is_missing() -> None:
+    case = cases("multi_turn_base")[0]
+    calls = sum("tool_name" in move for move in gold(case))
+    assert play(with_fault(case, "out_of_order", calls), gold(case)).success is False

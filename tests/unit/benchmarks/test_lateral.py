@@ -73,6 +73,34 @@ def test_a_list_of_words_is_irrelevant(checkout: Path) -> None:
     assert game(asked(case_of(checkout), f"{KEY} {others}?"))["hits"] == []
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Is it not so that apprentices bake bread as homework?",
+        "Apprentices don't bake bread as homework, do they?",
+        "Apprentices bake bread as non-homework, is it so?",
+        "Is it false: apprentices bake bread as homework?",
+        "Do apprentices bake bread as homework or as a duty?",
+        "Do apprentices-bakebread-as-homework every Sunday?",
+        "Is it that shop closed customers sundays apprentices bake bread homework pirates map?",
+    ],
+    ids=["not", "contraction", "non", "false", "alternatives", "glued", "all_options"],
+)
+def test_a_question_that_denies_a_key_point_or_lists_options_hits_nothing(
+    checkout: Path, question: str
+) -> None:
+    evidence = asked(case_of(checkout), question, question)
+    assert (game(evidence)["yes"], game(evidence)["hits"]) == (0, [])
+
+
+def test_a_key_point_that_denies_is_hit_by_its_own_words(tmp_path: Path) -> None:
+    row = (*ROWS[0][:3], "No one buys the bread, or reads the sign.")
+    path = write_spreadsheet(tmp_path / "own.xlsx", [row])
+    case = load_suite(f"lateral-thinking:{path}").cases[0]
+    assert play(case, case.gold.oracle or ()).success is True
+    assert play(case, [{"submit": "Does one buy the bread, or reads the sign?"}]).success is False
+
+
 def test_a_question_shorter_than_a_key_point_cannot_hit_it(checkout: Path) -> None:
     evidence = asked(case_of(checkout), "apprentices bake bread homework?")
     assert (game(evidence)["yes"], game(evidence)["hits"]) == (1, [])

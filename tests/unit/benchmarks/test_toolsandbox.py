@@ -14,7 +14,7 @@ from fumehood.core.errors import InputError
 from fumehood.core.task import Case
 from tests.parts.folders import short_folder
 from tests.parts.toolsandbox import write_checkout
-from tests.unit.benchmarks.scoring import play
+from tests.unit.benchmarks.scoring import play, with_fault
 
 OFF: Move = {"tool_name": "set_wifi_status", "args": {"on": False}}
 END: Move = {"seat": "user", "tool_name": "end_conversation", "args": {}}
@@ -155,3 +155,9 @@ def test_an_incomplete_checkout_is_refused_with_the_missing_part() -> None:
         with pytest.raises(InputError, match=r"No module named 'tool_sandbox\.roles") as refusal:
             load_suite(f"toolsandbox:{checkout}")
         assert "\n" not in str(refusal.value)
+
+
+def test_a_call_that_a_fault_holds_back_to_the_end_reaches_no_milestone(wifi: Case) -> None:
+    assert play(wifi, [OFF, SAID, END]).success is True
+    held = with_fault(wifi, "out_of_order", 1, after_calls=9)
+    assert play(held, [OFF, SAID, END]).checks["milestone_0"] is False

@@ -230,6 +230,20 @@ def test_another_notation_of_a_number_evades_no_rule() -> None:
     assert observe(["a.$n"], {"a": {"3": 2}}, {"n": 3.0}) == {"a.$n": 2}
 
 
+@pytest.mark.parametrize("to", [5, 5.0, "5"])
+def test_an_id_as_a_number_or_as_text_evades_no_rule(to: Any) -> None:
+    pattern = {"rule": "forbid", "calls": [{"tool_name": "pay", "args": {"to": "5"}}]}
+    condition = {"op": "equals", "path": "args.to", "value": "5"}
+    blocked = {"op": "in", "path": "blocked", "value": "$to"}
+    same = {"op": "equals", "path": "owner", "value": {"$get": "args.to"}}
+    observed: JsonObject = {"blocked": ["5"], "owner": 5}
+    assert violated(pattern, call(1, to=to)) == [1]
+    for when in (condition, blocked, same):
+        rule = {"rule": "forbid", "when": [when]}
+        assert violated(rule, call(1, to=to, observed=observed)) == [1], when
+        assert violated(rule, call(1, to="05", observed=observed)) == [], when
+
+
 def test_observed_values_are_those_that_exist_and_are_not_too_large() -> None:
     state: JsonObject = {"a": {"x.y": {"n": 1}, "3": 2}, "l": ["q"], "big": "z" * 3000}
     paths = ["a.$id.n", "a.$n", "l.0", "a.gone", "a.$no", "big"]

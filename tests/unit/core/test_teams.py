@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -50,6 +51,30 @@ def test_without_its_team_a_task_is_that_of_one_agent(workers: int) -> None:
 @given(workers=st.integers(1, 15))
 def test_without_teams_a_suite_is_stored_as_that_of_one_agent(workers: int) -> None:
     assert freeze_suite(without_teams(with_team(SAMPLE, workers))) == freeze_suite(SAMPLE)
+
+
+CALLS: dict[str, Any] = {"name": "r", "calls": [{"tool_name": "t"}]}
+BY_AGENT: dict[str, Any] = {"op": "equals", "path": "seat", "value": "agent"}
+SAME: dict[str, Any] = {"op": "equals", "path": "owner", "value": {"$get": "seat"}}
+FIRST: dict[str, Any] = {"first": [{"tool_name": "u"}]}
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        {"rules": [{**CALLS, "rule": "forbid", "when": [BY_AGENT]}]},
+        {"rules": [{**CALLS, "rule": "require", "conditions": [SAME]}]},
+        {"rules": [{**CALLS, **FIRST, "rule": "before", "about": "seat"}]},
+        {"rules": [{**CALLS, **FIRST, "rule": "separate", "about": "args.order"}]},
+        {"gates": [{**CALLS, "approve_if": [{"op": "not", "condition": BY_AGENT}]}]},
+    ],
+    ids=["when", "conditions", "about", "separate", "gate"],
+)
+def test_a_policy_that_another_member_could_satisfy_has_no_team(policy: Any) -> None:
+    case = SAMPLE.cases[0]
+    cases = (replace(case, task=replace(case.task, policy=policy)),)
+    with pytest.raises(InputError, match="distinguishes seats in `r`, and any member of a team"):
+        with_team(replace(SAMPLE, cases=cases), 2)
 
 
 def test_a_task_whose_policy_names_seats_has_no_team() -> None:

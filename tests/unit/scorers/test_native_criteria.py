@@ -87,6 +87,13 @@ def test_arguments_match_partially_at_every_depth_and_by_type() -> None:
     )
 
 
+@pytest.mark.parametrize("name", [5, "5"])
+def test_an_id_as_a_number_or_as_text_is_the_same_call(name: Any) -> None:
+    forbidden = {"op": "not_called", "tool_name": "t", "args": {"id": "5"}}
+    assert not holds(forbidden, evidence(answered(id=name)))
+    assert holds(forbidden, evidence(answered(id=True), answered(id="05")))
+
+
 def test_called_before_requires_the_first_success_before_the_second_attempt() -> None:
     order = {"op": "called_before", "first": {"tool_name": "check"}, "second": {"tool_name": "go"}}
     assert holds(order, evidence(answered("check"), answered("go")))

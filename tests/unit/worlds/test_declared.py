@@ -239,3 +239,26 @@ def test_a_function_that_writes_its_own_reply_cannot_answer_a_later_call() -> No
 @pytest.mark.slow
 def test_a_function_that_never_ends_fails_within_its_limit() -> None:
     assert call(python_world("spin"), "spin") == "no_answer"
+
+
+@pytest.mark.parametrize(
+    "blocked",
+    [
+        {"op": "in", "path": "blocked", "value": "$id"},
+        {"op": "in", "path": "states", "value": "$id"},
+        {"op": "map_value_equals", "path": "states", "key": "$id", "value": "blocked"},
+        {"op": "equals", "path": "last", "value": "$id"},
+    ],
+    ids=["list", "object", "key", "value"],
+)
+@pytest.mark.parametrize("name", [5, "5"])
+def test_a_precondition_takes_a_number_and_its_text_for_the_same_id(
+    blocked: dict[str, Any], name: Any
+) -> None:
+    pay = tool("pay", [{"op": "set", "path": "paid.$id", "value": True}])
+    pay["parameters"]["properties"]["id"] = {"type": ["integer", "string"]}
+    pay["requires"] = [{"condition": {"op": "not", "condition": blocked}, "message": "Blocked."}]
+    state = {"blocked": ["5"], "states": {"5": "blocked"}, "last": "5", "paid": {}}
+    declared = world(pay, **state)
+    assert call(declared, "pay", id=name) == "not_allowed"
+    assert call(declared, "pay", id=6) == {"ok": True}

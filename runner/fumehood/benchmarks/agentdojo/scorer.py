@@ -24,8 +24,8 @@ class AgentDojo:
             return NativeScorer().score(task, gold, evidence)
         seat = task.seats[0].name
         calls: list[Json] = [
-            [call.tool_name, dict(call.arguments_after), call.reached_world]
-            for call in evidence.calls
+            [each.call.tool_name, dict(each.arguments), each.is_reached]
+            for each in evidence.received_calls(counts_anyway=lambda call: True)
         ]
         question: JsonObject = {
             **task.initial_state,

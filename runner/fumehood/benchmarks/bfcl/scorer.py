@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from fumehood.core.evidence import AnsweredCall, Evidence
+from fumehood.core.evidence import AnsweredCall, Evidence, ReceivedCall
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.ledger import BudgetKind
@@ -77,10 +77,10 @@ def _ask(task: Task, criterion: JsonObject, evidence: Evidence) -> JsonObject:
         return checker("bfcl").ask(
             {**criterion, "answer": end.answer if isinstance(end, Finished) else ""}
         )
-    calls = [call for call in evidence.calls if call.reached_world or _is_invented(call)]
+    calls = list(evidence.received_calls(_is_invented))
     if criterion["op"] == "bfcl_multi_turn":
         turns: list[Json] = [
-            [_call(call) for call in calls if call.turn == number]
+            [_call(call) for call in calls if call.during.turn == number]
             for number in range(1, 2 + len(task.seats[0].further_turns))
         ]
         entry: JsonObject = {**task.initial_state, "id": task.task_id}
@@ -106,7 +106,7 @@ def _is_invented(call: AnsweredCall) -> bool:
     return code == "unknown_tool"
 
 
-def _call(call: AnsweredCall) -> list[Json]:
+def _call(received: ReceivedCall) -> list[Json]:
     # An invented name never reaches Python's built-in functions in BFCL's executor.
-    name = f"({call.tool_name})" if _is_invented(call) else call.tool_name
-    return [name, dict(call.arguments_after)]
+    name = received.call.tool_name
+    return [name if received.is_reached else f"({name})", dict(received.arguments)]

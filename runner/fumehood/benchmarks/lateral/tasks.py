@@ -194,7 +194,7 @@ def _case(task_id: str, record: Record, *, by_seat: bool) -> Case:
 
 def _oracle(riddle_keys: list[str], keys: list[str], *, by_seat: bool) -> Iterator[JsonObject]:
     for key in keys:
-        forms = (f"{key}?", f"Is it true: {key}?", " ".join([key] * 2), " ".join([key] * 4))
+        forms = (f"{key}?", f"Is it true: {key}?", " ".join([key] * 3), " ".join([key] * 5))
         yield {"submit": next((form for form in forms if not repeats(riddle_keys, form)), key)}
         if by_seat:
             arguments: JsonObject = {"answer": "yes", "statement": key, "key_point": 1}

@@ -34,8 +34,9 @@ WARNINGS_PER_INVALID, WARNINGS_MAX = 2, 5
 RIDDLE_OVERLAP_MAX = 0.85
 HIT_SHARE, YES_SHARE = 0.8, 0.5
 """Of the words of a key point. The rule's own bounds."""
-KNOWN_SHARE = 0.5
-"""Of the words of a question that must be in the puzzle, so that a list of words hits nothing."""
+OWN_SHARE = 0.5
+"""More than this share of the words of a question must belong to the key point, so that a list of
+guesses hits nothing."""
 INVALID_HINT = "Guess the truth of this riddle. Ask a question that has the answer yes or no."
 RIDDLE_HINT = "The riddle says so already. Ask another question."
 BRIEFING = """\
@@ -48,6 +49,11 @@ _STOP_WORDS = re.compile(
     r"\b(?:an?|and|are|as|at|be|been|but|by|did|do|does|for|from|had|has|have|he|her|him|his|i|if|in"
     r"|is|its?|not|of|on|or|she|so|that|the|their|them|there|they|this|to|was|were|who|with|you)\b"
 )
+_DENIAL = re.compile(
+    r"\b(?:cannot|false|incorrect|neither|never|no(?:body|n|ne|r|t|thing|where)?|untrue|without|wrong)\b"
+    r"|n['\u2019]t\b"
+)
+_ALTERNATIVE = re.compile(r"\bor\b")
 _TOOLS = (
     tool(
         "reply",
@@ -151,18 +157,15 @@ class LateralThinking:
 
     def _judge(self, game: dict[str, Any]) -> dict[str, Any]:
         """Return the verdict of the rule of key points."""
-        question, known = words(game["question"]), words(*self.state.get("keys", []))
-        known |= words(str(self.state.get("riddle", "")), str(self.state.get("truth", "")))
         verdict = {"answer": IRRELEVANT, "statement": game["question"], "key_point": 0}
-        if len(question & known) < KNOWN_SHARE * len(question):
-            return verdict
-        keys = [words(key) for key in self.state.get("keys", [])]
-        if any(question & key and len(question & key) >= YES_SHARE * len(key) for key in keys):
+        keys = [key for key in self.state.get("keys", []) if _states(game["question"], key)]
+        question = words(game["question"])
+        if any(len(question & words(key)) >= YES_SHARE * len(words(key)) for key in keys):
             verdict["answer"] = YES
             stated = question | words(*game["recent"])
             for number, text in self._eligible(game).items():
                 key = words(text)
-                if question & key and len(stated & key) >= HIT_SHARE * len(key):
+                if text in keys and len(stated & key) >= HIT_SHARE * len(key):
                     return {**verdict, "key_point": number}
         return verdict
 
@@ -199,6 +202,20 @@ def _read_answer(text: str, game: dict[str, Any]) -> dict[str, Json]:
 def words(*texts: str) -> set[str]:
     """Return the content words of English texts."""
     return set(re.findall(r"[a-z0-9]+", _STOP_WORDS.sub(" ", " ".join(texts).lower())))
+
+
+def _states(question: str, key: str) -> bool:
+    """Return whether most words of a question belong to a key point, and it says no opposite and
+    names no alternatives."""
+    asked = words(question)
+    return len(asked & words(key)) > OWN_SHARE * len(asked) and _form(question) == _form(key)
+
+
+def _form(text: str) -> tuple[bool, bool]:
+    """Return whether a text denies what it says, and whether it names alternatives."""
+    lower = text.lower()
+    is_odd = len(_DENIAL.findall(lower)) % 2 == 1
+    return is_odd, _ALTERNATIVE.search(lower) is not None
 
 
 def repeats(riddle_keys: list[str], question: str) -> bool:

@@ -45,11 +45,11 @@ def _steps(task: Task, evidence: Evidence) -> Iterator[Json]:
     """Yield the agent's calls and messages in order, as actions of the original."""
     agent = task.seats[0].name
     messages = [message for message in evidence.submissions if message.seat == agent]
-    for number, call in enumerate(evidence.calls):
-        while messages and messages[0].calls_before <= number:
+    for received in evidence.received_calls():
+        while messages and messages[0].calls_before <= received.position:
             yield ["respond", {"content": messages.pop(0).text}]
-        if call.reached_world and not _had_no_effect(call):
-            yield [call.tool_name, dict(call.arguments_after)]
+        if not _had_no_effect(received.call):
+            yield [received.call.tool_name, dict(received.arguments)]
     for message in messages:
         yield ["respond", {"content": message.text}]
 

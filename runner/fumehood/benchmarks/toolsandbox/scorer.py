@@ -6,7 +6,7 @@ from operator import itemgetter
 from typing import Any
 
 from fumehood.benchmarks.toolsandbox.names import METRICS
-from fumehood.core.evidence import Evidence
+from fumehood.core.evidence import AnsweredCall, Evidence
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.score import Score
@@ -47,10 +47,13 @@ def _moves(evidence: Evidence) -> list[Json]:
         ((each.calls_before, False), {"seat": each.seat, "submit": each.text})
         for each in evidence.submissions
     ]
-    for number, call in enumerate(evidence.calls):
-        code = call.failure.code if call.failure is not None else ""
-        # The original ends with an exception when it receives a call of an unknown tool.
-        if code == UNKNOWN_TOOL or (call.reached_world and code != NO_ANSWER):
-            move: JsonObject = {"seat": call.seat, "tool_name": call.tool_name}
-            moves.append(((number, True), {**move, "args": dict(call.arguments_after)}))
+    # The original ends with an exception when it receives a call of an unknown tool.
+    for each in evidence.received_calls(lambda call: _code(call) == UNKNOWN_TOOL):
+        if _code(each.call) != NO_ANSWER:
+            move: JsonObject = {"seat": each.call.seat, "tool_name": each.call.tool_name}
+            moves.append(((each.position, True), {**move, "args": dict(each.arguments)}))
     return [move for _, move in sorted(moves, key=itemgetter(0))]
+
+
+def _code(call: AnsweredCall) -> str:
+    return call.failure.code if call.failure is not None else ""

@@ -41,18 +41,20 @@ class OutOfOrder(FaultFamily):
     def __init__(self, fault: BoundFault) -> None:
         super().__init__(fault)
         self._settings = payload_of(fault.rule, OutOfOrderPayload)
-        self._held: list[tuple[int, ToolCall]] = []
-        """Calls that are held back, each with the number of later calls to wait for."""
+        self._held: list[tuple[int, ToolCall, Forward]] = []
+        """Calls that are held back, each with the number of later calls to wait for, and the inner
+        layers of its seat."""
 
     def around(self, call: ToolCall, forward: Forward) -> ToolResult:
         """Hold the call back if the fault fires, or forward it and then the calls that are due."""
         if self.fault.fires_on(call):
-            self._held.append((self._settings.after_calls, call))
+            self._held.append((self._settings.after_calls, call, forward))
             return self.fired(Value({"status": self._settings.status}))
         result = forward(call)
-        self._held = [(left - 1, held) for left, held in self._held]
-        due = [held for left, held in self._held if left == 0]
-        self._held = [(left, held) for left, held in self._held if left > 0]
-        for held in due:
-            forward(replace(held, number=call.number))
+        waiting = [(left - 1, held, deliver) for left, held, deliver in self._held]
+        self._held = [entry for entry in waiting if entry[0] > 0]
+        for left, held, deliver in waiting:
+            if left == 0:
+                sent_as = held.number if held.held_from is None else held.held_from
+                deliver(replace(held, number=call.number, held_from=sent_as))
         return result
