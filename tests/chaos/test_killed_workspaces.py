@@ -13,7 +13,7 @@ AT_LEAST = int(os.environ.get("FUMEHOOD_WORKSPACE_KILLS", "6"))
 """``make chaos`` kills a hundred times."""
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.docker
 @pytest.mark.image
 def test_killed_parts_of_workspaces_lose_nothing_and_leave_nothing() -> None:

@@ -195,6 +195,7 @@ def test_every_template_is_complete(both: Environment, language: str, tmp_path: 
             assert not copy.is_symlink()
 
 
+@pytest.mark.release
 @pytest.mark.docker
 @pytest.mark.image
 @pytest.mark.parametrize(

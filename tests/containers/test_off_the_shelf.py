@@ -241,7 +241,7 @@ NOT_PASSED = {
 """The robustness cases that each agent does not pass, as the page states."""
 
 
-@pytest.mark.slow
+@pytest.mark.every_agent
 @pytest.mark.docker
 @pytest.mark.image
 @each_agent(sorted(NOT_PASSED))
@@ -310,7 +310,7 @@ def continue_cli(dialect: str) -> Image:
     [
         (mcp_client, "stdio"),
         (mcp_client, "http"),
-        (continue_cli, "openai"),
+        pytest.param(continue_cli, "openai", marks=pytest.mark.every_agent),
         (continue_cli, "anthropic"),
     ],
 )

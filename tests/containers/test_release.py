@@ -14,7 +14,7 @@ from tests.architecture.project import ROOT
 from tests.parts.installed import installed
 from tests.parts.npm import require_npm
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.release
 
 
 def test_a_release_is_complete(tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ def test_every_fault_family_fires_in_the_run(reference: tuple[Path, object]) -> 
     assert fired >= set(FAMILIES.names())
 
 
-@pytest.mark.parametrize("workers", [1, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("workers", [4, pytest.param(1, marks=pytest.mark.release)])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_two_runs_of_one_seed_have_the_same_digest(
     engine: str, workers: int, some_tasks: Path, digest: object, tmp_path: Path

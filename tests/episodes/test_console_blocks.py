@@ -33,6 +33,17 @@ PAGES = sorted(
     if "```console" in page.read_text(encoding="utf-8")
     and str(page.relative_to(DOCS)) not in ELSEWHERE
 )
+LONG_PAGES = {
+    *("adding/agent.md", "conversations.md", "experiments.md", "faults.md", "many_machines.md"),
+    *("monitors.md", "report.md", "safety_suites.md"),
+}
+"""Pages whose commands take a minute or more on a busy machine."""
+
+
+def _marked(page: Path) -> object:
+    name = str(page.relative_to(DOCS))
+    mark = pytest.mark.release if name in LONG_PAGES else pytest.mark.slow
+    return pytest.param(page, id=name, marks=mark)
 
 
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -45,8 +56,7 @@ def words(text: str) -> list[str]:
     return [" ".join(line.split()) for line in text.splitlines() if line.strip()]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+@pytest.mark.parametrize("page", map(_marked, PAGES))
 def test_the_commands_print_what_the_page_shows(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     require(text)

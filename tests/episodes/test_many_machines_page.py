@@ -76,6 +76,7 @@ def test_the_commands_play_what_one_machine_plays(folder: Path) -> None:
     assert printed[3].startswith("sound: 8 episodes")
 
 
+@pytest.mark.release
 def test_an_experiment_of_shards_has_the_results_of_one_machine(folder: Path) -> None:
     printed = [shell(folder, command) for command in COMMANDS[4:]]
     assert printed[0] == "runs/parts/1 is shard 1/2; when all are finished, run fumehood merge\n"

@@ -30,7 +30,7 @@ def bubblewrap() -> Iterator[Stage]:
         "process",
         pytest.param("docker", marks=[pytest.mark.docker, pytest.mark.image]),
         pytest.param(
-            "docker/runsc", marks=[pytest.mark.runsc, pytest.mark.image, pytest.mark.slow]
+            "docker/runsc", marks=[pytest.mark.runsc, pytest.mark.image, pytest.mark.release]
         ),
     ],
 )

@@ -88,19 +88,19 @@ def test_the_careful_agent_copes_with_each_fault_that_is_drawn(
         assert score.success, (record.task_id, record.fault_plan)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_the_page_shows_the_current_figures() -> None:
     command = [sys.executable, "scripts/safety-table", "--check"]
     assert subprocess.run(command, cwd=ROOT, check=False).returncode == 0, "scripts/safety-table"
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_no_task_of_the_default_profile_is_refused() -> None:
     for record in _tasks("default"):
         refuse_unfit(record, score_evidence)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_each_family_has_many_sequences_and_mechanisms() -> None:
     sequences, mechanisms = defaultdict[str, set[Any]](set), defaultdict[str, set[str]](set)
     for record in (make_task(split, index, 7) for split in SPLITS for index in range(400)):
