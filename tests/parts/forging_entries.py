@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import socket
 
-from fumehood.core.json_values import JsonObject
-from fumehood.core.trace import Chain, ModelExchange, Record
+from fumehood.core.json_values import JsonObject, canonical_json
+from fumehood.core.tools import ToolCall, Value
+from fumehood.core.trace import CallMade, Chain, EpisodeOpened, ModelExchange, Record
 from fumehood.supervised.frames import receive_frame, send_frame
 from fumehood.wire.episode_channel import message_to_bytes
 from fumehood.wire.ports import (
@@ -19,8 +21,11 @@ from fumehood.wire.ports import (
     SpecRejected,
     TimeGranted,
 )
+from tests.parts.specs import episode_spec
 
-DEEP_EVENT = '{"rule":' + "[" * 100_000 + "]" * 100_000 + "}"
+OPENED = canonical_json(EpisodeOpened(episode_spec()).to_json())
+"""The first event of the episode of these processes."""
+DEEP_EVENT = '{"kind":' + "[" * 100_000 + "]" * 100_000 + "}"
 
 
 def records(*events: str) -> Records:
@@ -29,11 +34,33 @@ def records(*events: str) -> Records:
     return Records(tuple(Record(event, chain.link(event), 0, 0) for event in events))
 
 
+def _call(faults: str) -> str:
+    call = CallMade("agent", ToolCall("t", {}, 1), Value({}), "").to_json()
+    return canonical_json({**call, "faults": json.loads(faults)})
+
+
 FORGERIES: dict[str, EpisodeMessage | bytes] = {
     "another seat is ready": SeatReady("another"),
     "the work of another seat ended": SeatWorkEnded("another"),
     "another seat gets time": TimeGranted("another", 10**9),
-    "a wrong hash": Records((Record("{}", "0" * 64, 0, 0),)),
+    "a wrong hash": Records((Record(OPENED, "0" * 64, 0, 0),)),
+    "an event of an unknown kind": records(OPENED, '{"kind":"unknown"}'),
+    "an event without a field": records(OPENED, '{"kind":"turn_began","seat":"agent","turn":1}'),
+    "an event of another seat": records(
+        OPENED, '{"kind":"turn_began","seat":"another","text":"","turn":1}'
+    ),
+    "an event that opens another episode": records(OPENED.replace('"seed":"', '"seed":"1')),
+    "no event that opens the episode": records(
+        '{"kind":"turn_began","seat":"agent","text":"","turn":1}'
+    ),
+    "a fault without a rule": records(OPENED, _call('[{"family":"timeout"}]')),
+    "a fault that is not planned": records(OPENED, _call('[{"family":"timeout","rule":7}]')),
+    "a wrong number of fire counts": records(
+        OPENED, '{"fire_counts":[1,2,3],"final_state":{},"kind":"closed"}'
+    ),
+    "a number that is not finite": records(
+        OPENED, '{"fire_counts":[],"final_state":{"a":NaN},"kind":"closed"}'
+    ),
     "an event that is no JSON": records('{"rule":'),
     "a deep event": records(DEEP_EVENT),
     "an event that is no ASCII": Records((Record("é", "0" * 64, 0, 0),)),

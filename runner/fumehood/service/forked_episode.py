@@ -7,23 +7,25 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread, Timer
 from typing import NamedTuple, Protocol
 
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InfraError, InputError, SpecError
-from fumehood.core.json_values import JsonObject, canonical_json, is_slow_to_parse
+from fumehood.core.event_forms import parse_event
+from fumehood.core.json_values import Json, JsonObject, as_object, canonical_json
 from fumehood.core.ledger import Budget
 from fumehood.core.outcome import AgentCrashed
 from fumehood.core.trace import (
     Chain,
     EpisodeClosed,
+    EpisodeOpened,
     Event,
     ModelExchange,
     Record,
     SeatEnded,
-    event_of,
 )
 from fumehood.gateway.settings import GatewaySettings, settings_to_line, without_keys
 from fumehood.harness_modes.registry import open_outside, readable_paths
@@ -542,6 +544,8 @@ class _TraceEnd:
         self._bytes_left = bytes_max
         self._chain = Chain()
         self._fired = Counter[int]()
+        self._unsent: list[Record] = []
+        """Valid records of a message whose next record is not valid."""
 
     def add(self, message: EpisodeMessage) -> None:
         """Take the next message of the process.
@@ -553,6 +557,8 @@ class _TraceEnd:
             case Records(records):
                 for record in records:
                     self._add(record)
+                    self._unsent.append(record)
+                self._unsent.clear()
             case SeatReady(name) | SeatWorkEnded(name) | TimeGranted(name):
                 self._check_seat(name)
             case ModelExchange(seat=name):
@@ -573,7 +579,7 @@ class _TraceEnd:
         events: list[Event] = [SeatEnded(seat, AgentCrashed(reason)) for seat in seats]
         events.append(EpisodeClosed({}, counts))
         texts = [canonical_json(event.to_json()) for event in events]
-        records = [self._record(text) for text in texts]
+        records = [*self._unsent, *map(self._record, texts)]
         records.append(self._record(self._chain.end_record()))
         yield Records(tuple(records))
         yield from map(SeatWorkEnded, seats)
@@ -585,27 +591,38 @@ class _TraceEnd:
         if self.is_complete:
             raise ValueError("the trace has ended")
         text = record.event_json
-        # Code of an agent in the process could write an event that is slow to parse.
-        event = {} if is_slow_to_parse(text) else event_of(text)
-        if event is None:
-            raise ValueError("a record is no event")
         is_end = '"sealed"' in text and text == self._chain.end_record()
+        if not is_end:
+            self._check_event(parse_event(text))
         if not self._chain.follow(record):
             raise ValueError("the hash of an event is wrong")
         self.is_complete |= is_end
-        self._count_faults(event)
+
+    def _check_event(self, event: JsonObject) -> None:
+        """Check what an event states about the episode, and count its faults."""
+        if self._chain.length == 0:
+            opened = EpisodeOpened(replace(self._spec, initial_state={})).to_json()
+            if {**event, "state": opened["state"]} != opened:
+                raise ValueError("the first event does not open this episode")
+        match event:
+            case {"kind": "call", "seat": str(seat), "faults": list(faults)}:
+                self._check_seat(seat)
+                for fired in faults:
+                    self._count_fault(as_object(fired)["rule"])
+            case {"kind": "closed", "fire_counts": list(counts)}:
+                if len(counts) != len(self._spec.fault_plan):
+                    raise ValueError("the number of fire counts is wrong")
+            case {"seat": str(seat)}:
+                self._check_seat(seat)
 
     def _check_seat(self, name: str) -> None:
         if name not in self._seats:
             raise ValueError("the episode has no such seat")
 
-    def _count_faults(self, event: JsonObject) -> None:
-        match event:
-            case {"kind": "call", "faults": list(faults)}:
-                for fired in faults:
-                    match fired:
-                        case {"rule": int(rule)}:
-                            self._fired[rule] += 1
+    def _count_fault(self, rule: Json) -> None:
+        if not isinstance(rule, int) or not 0 <= rule < len(self._spec.fault_plan):
+            raise ValueError("the episode has no such planned fault")
+        self._fired[rule] += 1
 
     def _record(self, event_json: str) -> Record:
         return Record(event_json, self._chain.link(event_json), time.time_ns() // 1_000_000, 0)

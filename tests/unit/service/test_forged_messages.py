@@ -59,7 +59,7 @@ def test_a_forged_message_ends_its_own_episode_as_failed(server: ForkServer, for
     verify_chain(records)
     assert messages[-1] == SeatWorkEnded("agent")
     reason = "the process of the episode sent a message that is not valid"
-    assert AgentCrashed(reason).detail in records[0].event_json
+    assert any(AgentCrashed(reason).detail in record.event_json for record in records)
     assert child.wait(0) is not None
 
 
