@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
 
 from fumehood.core.json_values import JsonObject, canonical_json
 from fumehood.core.tools import ToolCall, Value
@@ -26,6 +27,14 @@ from tests.parts.specs import episode_spec
 OPENED = canonical_json(EpisodeOpened(episode_spec()).to_json())
 """The first event of the episode of these processes."""
 DEEP_EVENT = '{"kind":' + "[" * 100_000 + "]" * 100_000 + "}"
+
+
+def _field(number: int, content: bytes) -> bytes:
+    """Return a field of a protobuf message."""
+    size, length = len(content), b""
+    while size > 127:
+        size, length = size >> 7, length + bytes([size & 127 | 128])
+    return bytes([number << 3 | 2]) + length + bytes([size]) + content
 
 
 def records(*events: str) -> Records:
@@ -66,6 +75,8 @@ FORGERIES: dict[str, EpisodeMessage | bytes] = {
     "an event that is no ASCII": Records((Record("é", "0" * 64, 0, 0),)),
     "a long trace": records("x" * 2_000_000),
     "no message": b"\xff",
+    "a million tiny records": _field(2, b"\x0a\x00" * 1_000_000),
+    "two messages in one": _field(2, b"") + _field(2, b""),
 }
 
 
@@ -96,6 +107,18 @@ def claim(channel: socket.socket, arguments: JsonObject) -> None:
     send_frame(channel, message_to_bytes(Opened((SeatSockets("agent", "/nowhere"),))))
     for message in {**CLAIMS, EXCHANGES: (_EXCHANGE,)}[str(arguments["claim"])]:
         send_frame(channel, message_to_bytes(message))
+
+
+def leave(channel: socket.socket, arguments: JsonObject) -> None:
+    """Open the episode, announce a message that is too large or close the socket, and go on."""
+    receive_frame(channel)
+    send_frame(channel, message_to_bytes(Opened((SeatSockets("agent", "/nowhere"),))))
+    if arguments["how"] == "large":
+        channel.sendall(b"\xff" * 4)
+    else:
+        channel.shutdown(socket.SHUT_RDWR)
+        channel.close()
+    threading.Event().wait()
 
 
 def forge(channel: socket.socket, arguments: JsonObject) -> None:

@@ -32,9 +32,9 @@ from fumehood.harness_modes.registry import open_outside, readable_paths
 from fumehood.monitors.host import EpisodeMonitors, MonitorHost, serve_reviews
 from fumehood.service.message_limits import MessageLimits
 from fumehood.supervised.fork_server import Child, ForkServer, ServerProcess
-from fumehood.supervised.frames import receive_frame, send_frame
+from fumehood.supervised.frames import receive_bounded, receive_frame, send_frame
 from fumehood.supervised.limits import Access, End, Limits
-from fumehood.supervised.progress import Progress, read_progress
+from fumehood.supervised.progress import Progress, is_running, read_progress
 from fumehood.third_party.outside import Outside, answer_questions
 from fumehood.wire.episode_channel import close_to_bytes, message_from_bytes, opening_to_bytes
 from fumehood.wire.ports import (
@@ -388,8 +388,8 @@ class ForkedEpisode:
             while (message := self._receive()) is not None:
                 yield from self._believed(message)
             # The process and its folder are gone when the stream ends.
-            end = self.child.wait(END_TIMEOUT_S)
-            if not self._trace.is_complete and end is not None:
+            end = self.child.wait(END_TIMEOUT_S) or self._end_silent()
+            if not self._trace.is_complete:
                 yield from self._completed(end)
         finally:
             self._is_over = True
@@ -475,7 +475,7 @@ class ForkedEpisode:
 
     def _receive(self) -> EpisodeMessage | None:
         try:
-            frame = receive_frame(self.child.channel)
+            frame = receive_bounded(self.child.channel)
             if frame is None:
                 return None
             message = message_from_bytes(frame)
@@ -489,8 +489,15 @@ class ForkedEpisode:
             return None
         return message
 
-    def _completed(self, end: End) -> Iterator[EpisodeMessage]:
-        if self._own_fault or end.is_own_fault:
+    def _end_silent(self) -> End | None:
+        """End a process that closed its connection and goes on; return how it ended."""
+        if is_running(self.child.pid):
+            self._own_fault = self._own_fault or "closed its connection and did not end"
+        self.child.kill()
+        return self.child.wait(CLOSE_TIMEOUT_S)
+
+    def _completed(self, end: End | None) -> Iterator[EpisodeMessage]:
+        if self._own_fault or (end is not None and end.is_own_fault):
             yield from self._trace.complete(f"the process of the episode {self._own_fault or end}")
 
     def _check_later(self, before: Progress | None, since: float) -> None:

@@ -42,7 +42,7 @@ def server() -> Iterator[ForkServer]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(Path(__file__).parents[3]))
         running = ForkServer(
-            {name: f"{forging_entries.__name__}:{name}" for name in ("forge", "claim")}
+            {name: f"{forging_entries.__name__}:{name}" for name in ("forge", "claim", "leave")}
         )
     yield running
     running.close()
@@ -61,6 +61,23 @@ def test_a_forged_message_ends_its_own_episode_as_failed(server: ForkServer, for
     reason = "the process of the episode sent a message that is not valid"
     assert any(AgentCrashed(reason).detail in record.event_json for record in records)
     assert child.wait(0) is not None
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [
+        ("large", "sent a message that is not valid: a message of 4294967295 bytes exceeds"),
+        ("closed", "closed its connection and did not end"),
+    ],
+)
+def test_a_process_that_leaves_its_connection_and_goes_on_fails(
+    server: ForkServer, monkeypatch: pytest.MonkeyPatch, how: str, reason: str
+) -> None:
+    monkeypatch.setattr(forked_episode, "END_TIMEOUT_S", 0.1)
+    child = server.start("leave", {"how": how}, Limits())
+    episode = ForkedEpisode(episode_spec(), child, b"", id, TRACE_BYTES_MAX)
+    _, *messages = episode.messages()
+    assert reason in crash_of(messages)
 
 
 def believed(
