@@ -206,7 +206,14 @@ class EpisodeProcesses:
         opening = opening_to_bytes(spec, exchanges)
         access = Access(folder=True, readable=readable_paths(spec))
         outside, monitors = open_outside(spec), self._reviewer(spec)
-        process = self._take(access)
+        try:
+            process = self._take(access)
+        except InfraError:
+            if outside is not None:
+                outside.close()
+            if monitors is not None:
+                monitors.release()
+            raise
         process.models.limit({seat.name: seat.budget for seat in spec.seats})
         _serve_questions(process.questions, outside)
         _serve_reviews(process.reviews, monitors)

@@ -225,9 +225,12 @@ class _Server:
         access: Access,
     ) -> _Running:
         """Fork a child and return it; in the child, run ``work`` and do not return."""
-        lease = UserLease(EPISODE_UIDS) if self._is_root else None
-        folder = self._create_folder(lease) if access.folder else None
-        pid = os.fork()
+        lease, folder = self._reserve(access)
+        try:
+            pid = os.fork()
+        except OSError:
+            _release(lease, folder)
+            raise
         if pid == 0:
             run_child(
                 lambda: _confined(
@@ -251,23 +254,41 @@ class _Server:
                 )
             )
         deadline = None if limits.deadline_s is None else time.monotonic() + limits.deadline_s
-        child = _Running(number, pid, os.pidfd_open(pid), limits, deadline, lease, folder)
+        try:
+            pidfd = os.pidfd_open(pid)
+        except OSError:  # No descriptor is free.
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            _release(lease, folder)
+            raise
+        child = _Running(number, pid, pidfd, limits, deadline, lease, folder)
         self._running[number] = child
         self._poll.register(child.pidfd, select.POLLIN)
         return child
 
-    def _create_folder(self, lease: UserLease | None) -> Path:
-        if self._root is None:
+    def _reserve(self, access: Access) -> tuple[UserLease | None, Path | None]:
+        """Return the user and the folder of a child, or reserve nothing and raise ``OSError``."""
+        if access.folder and self._root is None:
             raise OSError("this fork server has no folder for children")
+        lease = UserLease(EPISODE_UIDS) if self._is_root else None
+        if self._root is None or not access.folder:
+            return lease, None
         # Short, because the path of a socket has at most 107 bytes.
         folder = self._root / secrets.token_urlsafe(6)
+        try:
+            self._create_folder(folder, lease)
+        except OSError:
+            _release(lease, folder)
+            raise
+        return lease, folder
+
+    def _create_folder(self, folder: Path, lease: UserLease | None) -> None:
         folder.mkdir(mode=0o700)
         if lease is not None:
             # The parent folder may belong to another user, who could replace this one by a link.
             folder_fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             os.fchown(folder_fd, lease.uid, lease.uid)
             os.close(folder_fd)
-        return folder
 
     def _seal(self, number: int) -> None:
         """Take the entries of a child's folder from the child, which keeps what is in them."""
@@ -288,10 +309,7 @@ class _Server:
         self._poll.unregister(child.pidfd)
         os.close(child.pidfd)
         del self._running[child.number]
-        if child.folder is not None:
-            _remove(child.folder)
-        if child.lease is not None:
-            child.lease.release()
+        _release(child.lease, child.folder)
         if child.number:
             self._send(
                 {"ended": child.number, "end": _end_of(child, status, usage, cpu_s_max).to_json()}
@@ -323,12 +341,24 @@ class _Server:
             self._control.send(json.dumps(reply).encode())
 
 
+def _release(lease: UserLease | None, folder: Path | None) -> None:
+    try:
+        if folder is not None:
+            _remove(folder)
+    finally:
+        if lease is not None:
+            lease.release()
+
+
 def _remove(folder: Path) -> None:
     """Remove the folder of a child that has ended.
 
     The child may have filled it with a tree that is too deep or too large for this process; then
     another program removes it. This server does not wait long for that.
     """
+    with suppress(OSError):
+        os.rmdir(folder)  # Needs no descriptor, and none may be free.
+        return
     try:
         with os.scandir(folder) as entries:
             for entry in islice(entries, EMPTY_FOLDERS_MAX):
@@ -339,8 +369,9 @@ def _remove(folder: Path) -> None:
         return
     except OSError:
         pass  # More than a few empty folders.
-    removing = subprocess.Popen(["rm", "-rf", "--", str(folder)], stderr=subprocess.DEVNULL)
-    with suppress(subprocess.TimeoutExpired):
+    # Without a free descriptor, the folder is removed with that of the owner.
+    with suppress(subprocess.TimeoutExpired, OSError):
+        removing = subprocess.Popen(["rm", "-rf", "--", str(folder)], stderr=subprocess.DEVNULL)
         removing.wait(REMOVAL_TIMEOUT_S)
 
 
