@@ -58,6 +58,8 @@ MEMORY_BYTES_MAX = 1536 << 20
 """Private memory of one episode's process, with what it shares with the fork server."""
 CPU_S_MAX = 3600
 """Processor time of one episode's process, over all its calls."""
+PREFERRED_CPU_S = 1.0
+"""Processor time beyond a share, until which the process of an episode runs before boxes."""
 CLOSE_TIMEOUT_S = 10.0
 """Time for a process to close its episode; it needs milliseconds."""
 CLOSE_CHECK_S = 2.0
@@ -287,7 +289,12 @@ class EpisodeProcesses:
                 self._spares.append((access, self._fork(access)))
 
     def _fork(self, access: Access) -> _Process:
-        limits = Limits(memory_bytes=MEMORY_BYTES_MAX, cpu_s=CPU_S_MAX, open_files=1024)
+        limits = Limits(
+            memory_bytes=MEMORY_BYTES_MAX,
+            cpu_s=CPU_S_MAX,
+            open_files=1024,
+            preferred_cpu_s=PREFERRED_CPU_S,
+        )
         with ExitStack() as stack:
             questions, process_end = socket.socketpair()
             files = [stack.enter_context(process_end).fileno()]

@@ -42,6 +42,7 @@ from fumehood.supervised.limits import (
     Limits,
     access_from_json,
 )
+from fumehood.supervised.preference import LOOK_S, Preference, become_preferred
 from fumehood.supervised.progress import read_progress
 from fumehood.supervised.system_calls import build_filter
 from fumehood.supervised.users import UserLease
@@ -80,6 +81,8 @@ class _Running:
     """On the monotonic clock."""
     lease: UserLease | None
     folder: Path | None
+    preference: Preference | None = None
+    """Its priority; None if that does not change."""
     killed: EndReason | None = None
     """Why this server has killed it."""
 
@@ -106,6 +109,7 @@ class _Server:
         self._control = control
         self._pid = os.getpid()
         self._is_root = os.geteuid() == 0
+        self._nice = os.getpriority(os.PRIO_PROCESS, 0)
         self._root = Path(settings["folder"]) if settings["folder"] else None
         self._has_network = self._is_root or not leave_network()
         import_late(*settings["modules"])
@@ -122,6 +126,7 @@ class _Server:
         if self._shares_user:
             self._share_user(settings["shared_user"])
         self._running: dict[int, _Running] = {}
+        self._looked_s = time.monotonic()
         self._poll = select.poll()
         self._poll.register(control, select.POLLIN)
         gc.collect()
@@ -160,6 +165,7 @@ class _Server:
                 ]:
                     self._end(child)
                 self._kill_late()
+                self._look_at_priorities()
                 if self._control.fileno() in ready and not self._handle_request():
                     return
         finally:
@@ -235,15 +241,7 @@ class _Server:
             run_child(
                 lambda: _confined(
                     files,
-                    lambda: confine(
-                        limits,
-                        access,
-                        uid=lease.uid if lease else None,
-                        folder=str(folder) if folder else None,
-                        server_pid=self._pid,
-                        has_network=self._has_network,
-                        program=self._filters[access.starts_programs],
-                    ),
+                    lambda: self._confine_child(limits, access, lease, folder),
                     work,
                     {
                         **arguments,
@@ -262,9 +260,32 @@ class _Server:
             _release(lease, folder)
             raise
         child = _Running(number, pid, pidfd, limits, deadline, lease, folder)
+        if self._is_preferred(limits):
+            assert limits.preferred_cpu_s is not None
+            now = time.monotonic()
+            child.preference = Preference(pid, limits.preferred_cpu_s, self._nice, now)
         self._running[number] = child
         self._poll.register(child.pidfd, select.POLLIN)
         return child
+
+    def _confine_child(
+        self, limits: Limits, access: Access, lease: UserLease | None, folder: Path | None
+    ) -> list[str]:
+        if self._is_preferred(limits):
+            become_preferred(self._nice)
+        return confine(
+            limits,
+            access,
+            uid=lease.uid if lease else None,
+            folder=str(folder) if folder else None,
+            server_pid=self._pid,
+            has_network=self._has_network,
+            program=self._filters[access.starts_programs],
+        )
+
+    def _is_preferred(self, limits: Limits) -> bool:
+        # Only root may give a process that is calm again its priority.
+        return self._is_root and self._nice < 0 and limits.preferred_cpu_s is not None
 
     def _reserve(self, access: Access) -> tuple[UserLease | None, Path | None]:
         """Return the user and the folder of a child, or reserve nothing and raise ``OSError``."""
@@ -321,9 +342,19 @@ class _Server:
             for child in self._running.values()
             if child.deadline is not None and child.killed is None
         ]
+        if any(child.preference for child in self._running.values()):
+            deadlines.append(self._looked_s + LOOK_S)
         if not deadlines:
             return None
         return max(0.0, min(deadlines) - time.monotonic()) * 1000 + 1
+
+    def _look_at_priorities(self) -> None:
+        now = time.monotonic()
+        if now - self._looked_s >= LOOK_S:
+            self._looked_s = now
+            for child in self._running.values():
+                if child.preference is not None:
+                    child.preference.look(now)
 
     def _kill_late(self) -> None:
         now = time.monotonic()
