@@ -38,6 +38,7 @@ from fumehood.supervised.progress import Progress, is_running, read_progress
 from fumehood.third_party.outside import Outside, answer_questions
 from fumehood.wire.episode_channel import close_to_bytes, message_from_bytes, opening_to_bytes
 from fumehood.wire.ports import (
+    GRANTED_MS_MAX,
     MODELS_FIELD,
     MONITORS_FIELD,
     EpisodeMessage,
@@ -74,8 +75,6 @@ END_TIMEOUT_S = 10.0
 TRACE_SPARE_BYTES = 64 << 20
 """What the trace may need beyond its limit: the work that goes on while its seats are closed, and
 the final state."""
-GRANTED_MS_MAX = 4 * 60 * 60 * 1000
-"""Wall time that an episode gets for its waits for model providers, at most."""
 EXCHANGE_BYTES = 512
 """Size of the other parts of a stored request and response."""
 EXCHANGE_FACTOR, EXCHANGE_SPARE_BYTES = 4, 64 << 20

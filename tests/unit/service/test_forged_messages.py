@@ -11,10 +11,11 @@ import pytest
 from fumehood.core.outcome import AgentCrashed
 from fumehood.core.trace import ModelExchange, verify_chain
 from fumehood.service import forked_episode
-from fumehood.service.forked_episode import GRANTED_MS_MAX, ForkedEpisode
+from fumehood.service.forked_episode import ForkedEpisode
 from fumehood.supervised.fork_server import ForkServer
 from fumehood.supervised.limits import Limits
 from fumehood.wire.ports import (
+    GRANTED_MS_MAX,
     MODELS_FIELD,
     EpisodeMessage,
     Records,
