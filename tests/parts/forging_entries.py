@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import socket
+import threading
 
-from fumehood.core.json_values import JsonObject
-from fumehood.core.trace import Chain, ModelExchange, Record
+from fumehood.core.json_values import JsonObject, canonical_json
+from fumehood.core.tools import ToolCall, Value
+from fumehood.core.trace import CallMade, Chain, EpisodeOpened, ModelExchange, Record
 from fumehood.supervised.frames import receive_frame, send_frame
 from fumehood.wire.episode_channel import message_to_bytes
 from fumehood.wire.ports import (
@@ -19,8 +22,19 @@ from fumehood.wire.ports import (
     SpecRejected,
     TimeGranted,
 )
+from tests.parts.specs import episode_spec
 
-DEEP_EVENT = '{"rule":' + "[" * 100_000 + "]" * 100_000 + "}"
+OPENED = canonical_json(EpisodeOpened(episode_spec()).to_json())
+"""The first event of the episode of these processes."""
+DEEP_EVENT = '{"kind":' + "[" * 100_000 + "]" * 100_000 + "}"
+
+
+def _field(number: int, content: bytes) -> bytes:
+    """Return a field of a protobuf message."""
+    size, length = len(content), b""
+    while size > 127:
+        size, length = size >> 7, length + bytes([size & 127 | 128])
+    return bytes([number << 3 | 2]) + length + bytes([size]) + content
 
 
 def records(*events: str) -> Records:
@@ -29,16 +43,40 @@ def records(*events: str) -> Records:
     return Records(tuple(Record(event, chain.link(event), 0, 0) for event in events))
 
 
+def _call(faults: str) -> str:
+    call = CallMade("agent", ToolCall("t", {}, 1), Value({}), "").to_json()
+    return canonical_json({**call, "faults": json.loads(faults)})
+
+
 FORGERIES: dict[str, EpisodeMessage | bytes] = {
     "another seat is ready": SeatReady("another"),
     "the work of another seat ended": SeatWorkEnded("another"),
     "another seat gets time": TimeGranted("another", 10**9),
-    "a wrong hash": Records((Record("{}", "0" * 64, 0, 0),)),
+    "a wrong hash": Records((Record(OPENED, "0" * 64, 0, 0),)),
+    "an event of an unknown kind": records(OPENED, '{"kind":"unknown"}'),
+    "an event without a field": records(OPENED, '{"kind":"turn_began","seat":"agent","turn":1}'),
+    "an event of another seat": records(
+        OPENED, '{"kind":"turn_began","seat":"another","text":"","turn":1}'
+    ),
+    "an event that opens another episode": records(OPENED.replace('"seed":"', '"seed":"1')),
+    "no event that opens the episode": records(
+        '{"kind":"turn_began","seat":"agent","text":"","turn":1}'
+    ),
+    "a fault without a rule": records(OPENED, _call('[{"family":"timeout"}]')),
+    "a fault that is not planned": records(OPENED, _call('[{"family":"timeout","rule":7}]')),
+    "a wrong number of fire counts": records(
+        OPENED, '{"fire_counts":[1,2,3],"final_state":{},"kind":"closed"}'
+    ),
+    "a number that is not finite": records(
+        OPENED, '{"fire_counts":[],"final_state":{"a":NaN},"kind":"closed"}'
+    ),
     "an event that is no JSON": records('{"rule":'),
     "a deep event": records(DEEP_EVENT),
     "an event that is no ASCII": Records((Record("é", "0" * 64, 0, 0),)),
     "a long trace": records("x" * 2_000_000),
     "no message": b"\xff",
+    "a million tiny records": _field(2, b"\x0a\x00" * 1_000_000),
+    "two messages in one": _field(2, b"") + _field(2, b""),
 }
 
 
@@ -69,6 +107,18 @@ def claim(channel: socket.socket, arguments: JsonObject) -> None:
     send_frame(channel, message_to_bytes(Opened((SeatSockets("agent", "/nowhere"),))))
     for message in {**CLAIMS, EXCHANGES: (_EXCHANGE,)}[str(arguments["claim"])]:
         send_frame(channel, message_to_bytes(message))
+
+
+def leave(channel: socket.socket, arguments: JsonObject) -> None:
+    """Open the episode, announce a message that is too large or close the socket, and go on."""
+    receive_frame(channel)
+    send_frame(channel, message_to_bytes(Opened((SeatSockets("agent", "/nowhere"),))))
+    if arguments["how"] == "large":
+        channel.sendall(b"\xff" * 4)
+    else:
+        channel.shutdown(socket.SHUT_RDWR)
+        channel.close()
+    threading.Event().wait()
 
 
 def forge(channel: socket.socket, arguments: JsonObject) -> None:

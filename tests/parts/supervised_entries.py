@@ -207,6 +207,19 @@ def wait_for_channel(channel: socket.socket, arguments: JsonObject) -> None:
     time.sleep(3600)
 
 
+def work_on_request(channel: socket.socket, arguments: JsonObject) -> None:
+    """Compute after the message ``1``, and wait after ``0``."""
+    send_frame(channel, b"started")
+    while request := channel.recv(1):
+        channel.setblocking(request == b"0")
+        while request == b"1":
+            try:
+                request = channel.recv(1)
+            except BlockingIOError:
+                sum(range(10_000))
+        channel.setblocking(True)
+
+
 def _start_thread() -> None:
     thread = threading.Thread(target=len, args=("",))
     thread.start()

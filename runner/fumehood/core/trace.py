@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import NamedTuple, Protocol
+from typing import Annotated, Literal, NamedTuple, Protocol
 
 from fumehood.core.conversation import TurnBegan, TurnEnded
 from fumehood.core.episode_spec import EpisodeSpec
@@ -27,6 +27,10 @@ from fumehood.core.outcome import (
 from fumehood.core.received import Deliveries
 from fumehood.core.tools import FiredFault, ToolCall, ToolResult, Value, arguments_after_faults
 from fumehood.core.virtual_time import WorldEvent
+
+Units = Annotated[JsonObject, dict[str, int]]
+"""Numbers of units by name. As in all such types, the second part is the form in an event, which
+:mod:`fumehood.core.event_forms` checks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,9 +49,9 @@ class ModelCalled:
     finish_reason: str = ""
     """``stop``, ``length``, ``tool_calls``, ``content_filter``, ``context_overflow``,
     ``malformed_call`` or ``other``; empty if the response does not state it."""
-    reported: JsonObject = field(default_factory=dict)
+    reported: Units = field(default_factory=dict)
     """Tokens as the provider reported them: ``input``, ``output``, ``cached``, ``reasoning``."""
-    spent: JsonObject = field(default_factory=dict)
+    spent: Units = field(default_factory=dict)
     """Units that were charged, by name of the budget kind."""
     duration_ns: int = 0
     """From its admission to the end of the response. Part of the record, not of the event."""
@@ -99,7 +103,7 @@ class ModelProblemNoted:
 
     seat: str
     problem: ModelProblem
-    source: str
+    source: Annotated[str, Literal["gateway", "agent"]]
     """``gateway`` if the gateway read it from a response, ``agent`` if the agent reported it."""
 
     def to_json(self) -> JsonObject:
@@ -298,10 +302,8 @@ class MonitorDecided:
     monitor: str
     """Name of the monitor."""
     seat: str
-    step: str
-    """``tool`` or ``model``."""
-    stage: str
-    """``before`` or ``after``."""
+    step: Annotated[str, Literal["tool", "model"]]
+    stage: Annotated[str, Literal["before", "after"]]
     number: int
     """Of the call or of the model request, from 1."""
     decision: JsonObject | None
@@ -310,7 +312,7 @@ class MonitorDecided:
     """Why the monitor failed, such as ``deadline``."""
     original: JsonObject | None = None
     """The result that the decision replaced or withheld: ``output`` or ``failure``."""
-    spent: JsonObject | None = None
+    spent: Units | None = None
     """What the monitor's own model requests cost, by name of the budget kind; None without one."""
 
     def to_json(self) -> JsonObject:

@@ -128,7 +128,7 @@ class Broker:
         self.waited_ms = 0
         """For how long at least one request of the process waited, as this process measured it."""
         self.passed_bytes = 0
-        """Size of its requests and of their responses."""
+        """Size of its requests that were sent to a provider, and of the responses, read or not."""
         self.has_provider_failed = False
         """Whether a check by the gateway showed that a provider does not work."""
         # Not ``id``, which the broker of a later episode may have, too.
@@ -182,7 +182,6 @@ class Broker:
             return
         if message.kind is not _Kind.SEND or task is not None:
             raise ValueError("not a request")
-        self.passed_bytes += len(message.content)
         request = _outgoing(message)
         account = self._accounts.get(request.seat)
         if account is None or account.open >= OPEN_REQUESTS_MAX or account.refused >= REFUSED_MAX:
@@ -264,6 +263,7 @@ class Broker:
         price = self._settings.price_of(checked.model)
         reserved = _reserve(account.ledger, checked, price)
         spent, answered = checked.tokens_max, False
+        self.passed_bytes += len(request.body)
         waits = _SentWaits(lambda event: self._note(number, event), self._add_wait)
         try:
             async with self._client.send(request, waits) as started:

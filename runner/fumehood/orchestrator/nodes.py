@@ -46,6 +46,7 @@ from fumehood.orchestrator.node_messages import (
 from fumehood.orchestrator.ray_cluster import RayCluster
 from fumehood.orchestrator.trace_receiver import rejection_kind
 from fumehood.version import __version__
+from fumehood.wire.ports import GRANTED_MS_MAX
 
 START_TIMEOUT_S = 600.0
 """Time from the request for a node until it is ready, seconds; a node may build images."""
@@ -56,8 +57,7 @@ RESTART_S = 1.0
 REPLACEMENTS_MAX = 20
 """How many starts in a row may fail before a node is given up."""
 ANSWER_TIMEOUT_S = 600.0
-"""How long a node may take to answer, in addition to twice the wall time of its episodes, seconds.
-A node adds to the wall time what delays of the infrastructure took."""
+"""How long a node may take to answer beyond twice the wall time of its episodes, seconds."""
 PROGRESS_EVERY_S = 10.0
 """Interval of the lines that state how many nodes are ready, if their number does not change."""
 STOP_TIMEOUT_S = 30.0
@@ -116,20 +116,36 @@ def node_settings(needs: Needs, models: Collection[str], judge: str | None, node
     )
 
 
+def answer_timeout_s(specs: Sequence[EpisodeSpec], *, has_waits: bool) -> float:
+    """Return after which time a node that plays episodes counts as lost, seconds.
+
+    Args:
+        specs: the episodes.
+        has_waits: whether they wait for models or monitors. A node adds these waits to the wall
+            time.
+    """
+    granted_ms = GRANTED_MS_MAX * len(specs) if has_waits else 0
+    return (2 * sum(map(wall_ms_of, specs)) + granted_ms) / 1000 + ANSWER_TIMEOUT_S
+
+
 class Nodes:
     """The nodes of a run. Safe to use from several threads."""
 
-    def __init__(self, cluster: RayCluster, settings: bytes, at_once: int) -> None:
+    def __init__(
+        self, cluster: RayCluster, settings: bytes, at_once: int, *, has_waits: bool = False
+    ) -> None:
         """Create it; :meth:`start` starts the nodes.
 
         Args:
             cluster: runs them.
             settings: of :func:`node_settings`.
             at_once: episodes, or groups of short ones, that each node plays at once.
+            has_waits: whether episodes wait for models or monitors, and get time for that.
         """
         self._cluster = cluster
         self._settings = settings
         self._at_once = at_once
+        self._has_waits = has_waits
         self._slots = [_Slot() for _ in range(cluster.size)]
         self._changed = Condition()
         self._facts: list[Object] = []
@@ -248,7 +264,7 @@ class Nodes:
             self._cluster.kill(slot.node)
 
     def _ask(self, request: bytes, specs: Sequence[EpisodeSpec], started: float) -> Reply:
-        timeout_s = 2 * sum(map(wall_ms_of, specs)) / 1000 + ANSWER_TIMEOUT_S
+        timeout_s = answer_timeout_s(specs, has_waits=self._has_waits)
         try:
             with self._lease() as slot:
                 node = slot.node

@@ -185,7 +185,9 @@ def prepared_place(setup: RunSetup, progress: Callable[[str], None]) -> Iterator
     with ray_cluster(config.on, is_trusted=config.i_trust_this_cluster) as cluster:
         models, judge = setup.participants.models(), judging_model(config)
         settings = node_settings(needs, models, judge, cluster.size)
-        with closing(Nodes(cluster, settings, config.concurrency)) as nodes:
+        has_waits = config.models is not None or bool(needs.monitors)
+        starting = Nodes(cluster, settings, config.concurrency, has_waits=has_waits)
+        with closing(starting) as nodes:
             nodes.start(progress)
             yield OnNodes(setup, nodes)
 

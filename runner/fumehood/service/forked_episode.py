@@ -7,35 +7,38 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread, Timer
 from typing import NamedTuple, Protocol
 
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InfraError, InputError, SpecError
-from fumehood.core.json_values import JsonObject, canonical_json, is_slow_to_parse
+from fumehood.core.event_forms import parse_event
+from fumehood.core.json_values import Json, JsonObject, as_object, canonical_json
 from fumehood.core.ledger import Budget
 from fumehood.core.outcome import AgentCrashed
 from fumehood.core.trace import (
     Chain,
     EpisodeClosed,
+    EpisodeOpened,
     Event,
     ModelExchange,
     Record,
     SeatEnded,
-    event_of,
 )
 from fumehood.gateway.settings import GatewaySettings, settings_to_line, without_keys
 from fumehood.harness_modes.registry import open_outside, readable_paths
 from fumehood.monitors.host import EpisodeMonitors, MonitorHost, serve_reviews
 from fumehood.service.message_limits import MessageLimits
 from fumehood.supervised.fork_server import Child, ForkServer, ServerProcess
-from fumehood.supervised.frames import receive_frame, send_frame
+from fumehood.supervised.frames import receive_bounded, receive_frame, send_frame
 from fumehood.supervised.limits import Access, End, Limits
-from fumehood.supervised.progress import Progress, read_progress
+from fumehood.supervised.progress import Progress, is_running, read_progress
 from fumehood.third_party.outside import Outside, answer_questions
 from fumehood.wire.episode_channel import close_to_bytes, message_from_bytes, opening_to_bytes
 from fumehood.wire.ports import (
+    GRANTED_MS_MAX,
     MODELS_FIELD,
     MONITORS_FIELD,
     EpisodeMessage,
@@ -56,6 +59,8 @@ MEMORY_BYTES_MAX = 1536 << 20
 """Private memory of one episode's process, with what it shares with the fork server."""
 CPU_S_MAX = 3600
 """Processor time of one episode's process, over all its calls."""
+PREFERRED_CPU_S = 1.0
+"""Processor time beyond a share, until which the process of an episode runs before boxes."""
 CLOSE_TIMEOUT_S = 10.0
 """Time for a process to close its episode; it needs milliseconds."""
 CLOSE_CHECK_S = 2.0
@@ -70,8 +75,6 @@ END_TIMEOUT_S = 10.0
 TRACE_SPARE_BYTES = 64 << 20
 """What the trace may need beyond its limit: the work that goes on while its seats are closed, and
 the final state."""
-GRANTED_MS_MAX = 4 * 60 * 60 * 1000
-"""Wall time that an episode gets for its waits for model providers, at most."""
 EXCHANGE_BYTES = 512
 """Size of the other parts of a stored request and response."""
 EXCHANGE_FACTOR, EXCHANGE_SPARE_BYTES = 4, 64 << 20
@@ -204,7 +207,14 @@ class EpisodeProcesses:
         opening = opening_to_bytes(spec, exchanges)
         access = Access(folder=True, readable=readable_paths(spec))
         outside, monitors = open_outside(spec), self._reviewer(spec)
-        process = self._take(access)
+        try:
+            process = self._take(access)
+        except InfraError:
+            if outside is not None:
+                outside.close()
+            if monitors is not None:
+                monitors.release()
+            raise
         process.models.limit({seat.name: seat.budget for seat in spec.seats})
         _serve_questions(process.questions, outside)
         _serve_reviews(process.reviews, monitors)
@@ -278,7 +288,12 @@ class EpisodeProcesses:
                 self._spares.append((access, self._fork(access)))
 
     def _fork(self, access: Access) -> _Process:
-        limits = Limits(memory_bytes=MEMORY_BYTES_MAX, cpu_s=CPU_S_MAX, open_files=1024)
+        limits = Limits(
+            memory_bytes=MEMORY_BYTES_MAX,
+            cpu_s=CPU_S_MAX,
+            open_files=1024,
+            preferred_cpu_s=PREFERRED_CPU_S,
+        )
         with ExitStack() as stack:
             questions, process_end = socket.socketpair()
             files = [stack.enter_context(process_end).fileno()]
@@ -386,8 +401,8 @@ class ForkedEpisode:
             while (message := self._receive()) is not None:
                 yield from self._believed(message)
             # The process and its folder are gone when the stream ends.
-            end = self.child.wait(END_TIMEOUT_S)
-            if not self._trace.is_complete and end is not None:
+            end = self.child.wait(END_TIMEOUT_S) or self._end_silent()
+            if not self._trace.is_complete:
                 yield from self._completed(end)
         finally:
             self._is_over = True
@@ -473,7 +488,7 @@ class ForkedEpisode:
 
     def _receive(self) -> EpisodeMessage | None:
         try:
-            frame = receive_frame(self.child.channel)
+            frame = receive_bounded(self.child.channel)
             if frame is None:
                 return None
             message = message_from_bytes(frame)
@@ -487,8 +502,15 @@ class ForkedEpisode:
             return None
         return message
 
-    def _completed(self, end: End) -> Iterator[EpisodeMessage]:
-        if self._own_fault or end.is_own_fault:
+    def _end_silent(self) -> End | None:
+        """End a process that closed its connection and goes on; return how it ended."""
+        if is_running(self.child.pid):
+            self._own_fault = self._own_fault or "closed its connection and did not end"
+        self.child.kill()
+        return self.child.wait(CLOSE_TIMEOUT_S)
+
+    def _completed(self, end: End | None) -> Iterator[EpisodeMessage]:
+        if self._own_fault or (end is not None and end.is_own_fault):
             yield from self._trace.complete(f"the process of the episode {self._own_fault or end}")
 
     def _check_later(self, before: Progress | None, since: float) -> None:
@@ -542,6 +564,8 @@ class _TraceEnd:
         self._bytes_left = bytes_max
         self._chain = Chain()
         self._fired = Counter[int]()
+        self._unsent: list[Record] = []
+        """Valid records of a message whose next record is not valid."""
 
     def add(self, message: EpisodeMessage) -> None:
         """Take the next message of the process.
@@ -553,6 +577,8 @@ class _TraceEnd:
             case Records(records):
                 for record in records:
                     self._add(record)
+                    self._unsent.append(record)
+                self._unsent.clear()
             case SeatReady(name) | SeatWorkEnded(name) | TimeGranted(name):
                 self._check_seat(name)
             case ModelExchange(seat=name):
@@ -573,7 +599,7 @@ class _TraceEnd:
         events: list[Event] = [SeatEnded(seat, AgentCrashed(reason)) for seat in seats]
         events.append(EpisodeClosed({}, counts))
         texts = [canonical_json(event.to_json()) for event in events]
-        records = [self._record(text) for text in texts]
+        records = [*self._unsent, *map(self._record, texts)]
         records.append(self._record(self._chain.end_record()))
         yield Records(tuple(records))
         yield from map(SeatWorkEnded, seats)
@@ -585,27 +611,38 @@ class _TraceEnd:
         if self.is_complete:
             raise ValueError("the trace has ended")
         text = record.event_json
-        # Code of an agent in the process could write an event that is slow to parse.
-        event = {} if is_slow_to_parse(text) else event_of(text)
-        if event is None:
-            raise ValueError("a record is no event")
         is_end = '"sealed"' in text and text == self._chain.end_record()
+        if not is_end:
+            self._check_event(parse_event(text))
         if not self._chain.follow(record):
             raise ValueError("the hash of an event is wrong")
         self.is_complete |= is_end
-        self._count_faults(event)
+
+    def _check_event(self, event: JsonObject) -> None:
+        """Check what an event states about the episode, and count its faults."""
+        if self._chain.length == 0:
+            opened = EpisodeOpened(replace(self._spec, initial_state={})).to_json()
+            if {**event, "state": opened["state"]} != opened:
+                raise ValueError("the first event does not open this episode")
+        match event:
+            case {"kind": "call", "seat": str(seat), "faults": list(faults)}:
+                self._check_seat(seat)
+                for fired in faults:
+                    self._count_fault(as_object(fired)["rule"])
+            case {"kind": "closed", "fire_counts": list(counts)}:
+                if len(counts) != len(self._spec.fault_plan):
+                    raise ValueError("the number of fire counts is wrong")
+            case {"seat": str(seat)}:
+                self._check_seat(seat)
 
     def _check_seat(self, name: str) -> None:
         if name not in self._seats:
             raise ValueError("the episode has no such seat")
 
-    def _count_faults(self, event: JsonObject) -> None:
-        match event:
-            case {"kind": "call", "faults": list(faults)}:
-                for fired in faults:
-                    match fired:
-                        case {"rule": int(rule)}:
-                            self._fired[rule] += 1
+    def _count_fault(self, rule: Json) -> None:
+        if not isinstance(rule, int) or not 0 <= rule < len(self._spec.fault_plan):
+            raise ValueError("the episode has no such planned fault")
+        self._fired[rule] += 1
 
     def _record(self, event_json: str) -> Record:
         return Record(event_json, self._chain.link(event_json), time.time_ns() // 1_000_000, 0)

@@ -11,6 +11,10 @@ FRAME_BYTES_MAX = 256 << 20
 """Default limit of one message."""
 
 
+class LargeFrame(ValueError):
+    """A message exceeds its limit."""
+
+
 def send_frame(channel: socket.socket, message: bytes) -> None:
     """Send one message.
 
@@ -34,11 +38,30 @@ def receive_frame(
         TimeoutError: the deadline or the socket's timeout has passed.
         OSError: reading failed.
     """
+    try:
+        return receive_bounded(channel, bytes_max, deadline)
+    except LargeFrame:
+        return None
+
+
+def receive_bounded(
+    channel: socket.socket, bytes_max: int = FRAME_BYTES_MAX, deadline: float | None = None
+) -> bytes | None:
+    """Return the next message as :func:`receive_frame` does, but do not take a large one for the
+    end.
+
+    Raises:
+        LargeFrame: the message has more than ``bytes_max``; nothing of it was read.
+        TimeoutError: the deadline or the socket's timeout has passed.
+        OSError: reading failed.
+    """
     head = _receive(channel, _LENGTH.size, deadline)
     if head is None:
         return None
     (size,) = _LENGTH.unpack(head)
-    return _receive(channel, size, deadline) if size <= bytes_max else None
+    if size > bytes_max:
+        raise LargeFrame(f"a message of {size} bytes exceeds {bytes_max}")
+    return _receive(channel, size, deadline)
 
 
 def _receive(channel: socket.socket, size: int, deadline: float | None) -> bytes | None:

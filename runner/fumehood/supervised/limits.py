@@ -29,6 +29,9 @@ class Limits:
     """File descriptors."""
     file_bytes: int = 64 << 20
     """Size of one file that it writes."""
+    preferred_cpu_s: float | None = None
+    """Processor time beyond a share, until which it keeps the priority of its server, if root
+    started that; None keeps it always."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

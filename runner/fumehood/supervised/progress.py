@@ -34,7 +34,7 @@ def read_progress(pid: int) -> Progress | None:
     Documentation/scheduler/sched-stats.rst."""
     folder = Path(f"/proc/{pid}")
     try:
-        state = (folder / "stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
+        state = _state(pid)
         times = {
             thread.name: (thread / "schedstat").read_text(encoding="ascii").split()
             for thread in (folder / "task").iterdir()
@@ -44,3 +44,16 @@ def read_progress(pid: int) -> Progress | None:
     ran_s = sum(int(ran_ns) for ran_ns, *_ in times.values()) / 1e9
     waits_s = {thread: int(waited_ns) / 1e9 for thread, (_, waited_ns, *_) in times.items()}
     return Progress(state in "Tt", ran_s, waits_s)
+
+
+def is_running(pid: int) -> bool:
+    """Return whether a process has neither ended nor been stopped, as far as this one sees."""
+    try:
+        return _state(pid) not in "TtZX"
+    except OSError:
+        return False
+
+
+def _state(pid: int) -> str:
+    stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    return stat.rpartition(")")[2].split()[0]

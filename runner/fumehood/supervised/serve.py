@@ -42,6 +42,7 @@ from fumehood.supervised.limits import (
     Limits,
     access_from_json,
 )
+from fumehood.supervised.preference import LOOK_S, Preference, become_preferred
 from fumehood.supervised.progress import read_progress
 from fumehood.supervised.system_calls import build_filter
 from fumehood.supervised.users import UserLease
@@ -80,6 +81,8 @@ class _Running:
     """On the monotonic clock."""
     lease: UserLease | None
     folder: Path | None
+    preference: Preference | None = None
+    """Its priority; None if that does not change."""
     killed: EndReason | None = None
     """Why this server has killed it."""
 
@@ -106,6 +109,7 @@ class _Server:
         self._control = control
         self._pid = os.getpid()
         self._is_root = os.geteuid() == 0
+        self._nice = os.getpriority(os.PRIO_PROCESS, 0)
         self._root = Path(settings["folder"]) if settings["folder"] else None
         self._has_network = self._is_root or not leave_network()
         import_late(*settings["modules"])
@@ -122,6 +126,7 @@ class _Server:
         if self._shares_user:
             self._share_user(settings["shared_user"])
         self._running: dict[int, _Running] = {}
+        self._looked_s = time.monotonic()
         self._poll = select.poll()
         self._poll.register(control, select.POLLIN)
         gc.collect()
@@ -160,6 +165,7 @@ class _Server:
                 ]:
                     self._end(child)
                 self._kill_late()
+                self._look_at_priorities()
                 if self._control.fileno() in ready and not self._handle_request():
                     return
         finally:
@@ -225,22 +231,17 @@ class _Server:
         access: Access,
     ) -> _Running:
         """Fork a child and return it; in the child, run ``work`` and do not return."""
-        lease = UserLease(EPISODE_UIDS) if self._is_root else None
-        folder = self._create_folder(lease) if access.folder else None
-        pid = os.fork()
+        lease, folder = self._reserve(access)
+        try:
+            pid = os.fork()
+        except OSError:
+            _release(lease, folder)
+            raise
         if pid == 0:
             run_child(
                 lambda: _confined(
                     files,
-                    lambda: confine(
-                        limits,
-                        access,
-                        uid=lease.uid if lease else None,
-                        folder=str(folder) if folder else None,
-                        server_pid=self._pid,
-                        has_network=self._has_network,
-                        program=self._filters[access.starts_programs],
-                    ),
+                    lambda: self._confine_child(limits, access, lease, folder),
                     work,
                     {
                         **arguments,
@@ -251,23 +252,64 @@ class _Server:
                 )
             )
         deadline = None if limits.deadline_s is None else time.monotonic() + limits.deadline_s
-        child = _Running(number, pid, os.pidfd_open(pid), limits, deadline, lease, folder)
+        try:
+            pidfd = os.pidfd_open(pid)
+        except OSError:  # No descriptor is free.
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            _release(lease, folder)
+            raise
+        child = _Running(number, pid, pidfd, limits, deadline, lease, folder)
+        if self._is_preferred(limits):
+            assert limits.preferred_cpu_s is not None
+            now = time.monotonic()
+            child.preference = Preference(pid, limits.preferred_cpu_s, self._nice, now)
         self._running[number] = child
         self._poll.register(child.pidfd, select.POLLIN)
         return child
 
-    def _create_folder(self, lease: UserLease | None) -> Path:
-        if self._root is None:
+    def _confine_child(
+        self, limits: Limits, access: Access, lease: UserLease | None, folder: Path | None
+    ) -> list[str]:
+        if self._is_preferred(limits):
+            become_preferred(self._nice)
+        return confine(
+            limits,
+            access,
+            uid=lease.uid if lease else None,
+            folder=str(folder) if folder else None,
+            server_pid=self._pid,
+            has_network=self._has_network,
+            program=self._filters[access.starts_programs],
+        )
+
+    def _is_preferred(self, limits: Limits) -> bool:
+        # Only root may give a process that is calm again its priority.
+        return self._is_root and self._nice < 0 and limits.preferred_cpu_s is not None
+
+    def _reserve(self, access: Access) -> tuple[UserLease | None, Path | None]:
+        """Return the user and the folder of a child, or reserve nothing and raise ``OSError``."""
+        if access.folder and self._root is None:
             raise OSError("this fork server has no folder for children")
+        lease = UserLease(EPISODE_UIDS) if self._is_root else None
+        if self._root is None or not access.folder:
+            return lease, None
         # Short, because the path of a socket has at most 107 bytes.
         folder = self._root / secrets.token_urlsafe(6)
+        try:
+            self._create_folder(folder, lease)
+        except OSError:
+            _release(lease, folder)
+            raise
+        return lease, folder
+
+    def _create_folder(self, folder: Path, lease: UserLease | None) -> None:
         folder.mkdir(mode=0o700)
         if lease is not None:
             # The parent folder may belong to another user, who could replace this one by a link.
             folder_fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             os.fchown(folder_fd, lease.uid, lease.uid)
             os.close(folder_fd)
-        return folder
 
     def _seal(self, number: int) -> None:
         """Take the entries of a child's folder from the child, which keeps what is in them."""
@@ -288,10 +330,7 @@ class _Server:
         self._poll.unregister(child.pidfd)
         os.close(child.pidfd)
         del self._running[child.number]
-        if child.folder is not None:
-            _remove(child.folder)
-        if child.lease is not None:
-            child.lease.release()
+        _release(child.lease, child.folder)
         if child.number:
             self._send(
                 {"ended": child.number, "end": _end_of(child, status, usage, cpu_s_max).to_json()}
@@ -303,9 +342,19 @@ class _Server:
             for child in self._running.values()
             if child.deadline is not None and child.killed is None
         ]
+        if any(child.preference for child in self._running.values()):
+            deadlines.append(self._looked_s + LOOK_S)
         if not deadlines:
             return None
         return max(0.0, min(deadlines) - time.monotonic()) * 1000 + 1
+
+    def _look_at_priorities(self) -> None:
+        now = time.monotonic()
+        if now - self._looked_s >= LOOK_S:
+            self._looked_s = now
+            for child in self._running.values():
+                if child.preference is not None:
+                    child.preference.look(now)
 
     def _kill_late(self) -> None:
         now = time.monotonic()
@@ -323,12 +372,24 @@ class _Server:
             self._control.send(json.dumps(reply).encode())
 
 
+def _release(lease: UserLease | None, folder: Path | None) -> None:
+    try:
+        if folder is not None:
+            _remove(folder)
+    finally:
+        if lease is not None:
+            lease.release()
+
+
 def _remove(folder: Path) -> None:
     """Remove the folder of a child that has ended.
 
     The child may have filled it with a tree that is too deep or too large for this process; then
     another program removes it. This server does not wait long for that.
     """
+    with suppress(OSError):
+        os.rmdir(folder)  # Needs no descriptor, and none may be free.
+        return
     try:
         with os.scandir(folder) as entries:
             for entry in islice(entries, EMPTY_FOLDERS_MAX):
@@ -339,8 +400,9 @@ def _remove(folder: Path) -> None:
         return
     except OSError:
         pass  # More than a few empty folders.
-    removing = subprocess.Popen(["rm", "-rf", "--", str(folder)], stderr=subprocess.DEVNULL)
-    with suppress(subprocess.TimeoutExpired):
+    # Without a free descriptor, the folder is removed with that of the owner.
+    with suppress(subprocess.TimeoutExpired, OSError):
+        removing = subprocess.Popen(["rm", "-rf", "--", str(folder)], stderr=subprocess.DEVNULL)
         removing.wait(REMOVAL_TIMEOUT_S)
 
 

@@ -6,7 +6,8 @@ in the other direction one request to close.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from google.protobuf.message import DecodeError
 
@@ -22,6 +23,10 @@ from fumehood.wire.convert import (
 )
 from fumehood.wire.ports import EpisodeMessage
 from fumehood_agent._proto.v1 import control_pb2
+
+PARTS_MAX = 1024
+"""Parts of one message, such as records. An unchanged process sends at most 256 at once. Each part
+takes some hundred bytes of memory when it is parsed, also if it has two bytes."""
 
 
 def opening_to_bytes(spec: EpisodeSpec, exchanges: Sequence[ModelExchange] = ()) -> bytes:
@@ -56,8 +61,9 @@ def message_from_bytes(data: bytes) -> EpisodeMessage:
     """Return the message that :func:`message_to_bytes` wrote.
 
     Raises:
-        ValueError: the bytes are not such a message.
+        ValueError: the bytes are not such a message, or have more than ``PARTS_MAX`` parts.
     """
+    _refuse_many_parts(data)
     try:
         return message_from_pb(control_pb2.OpenEpisodeResponse.FromString(data))
     except DecodeError as error:
@@ -76,3 +82,57 @@ def close_from_bytes(data: bytes) -> bool:
     """Return whether the wall time is used up, from what :func:`close_to_bytes` wrote."""
     request = control_pb2.CloseEpisodeRequest.FromString(data)
     return request.reason == control_pb2.CLOSE_REASON_TIMED_OUT
+
+
+def _refuse_many_parts(data: bytes) -> None:
+    """Check the number of parts before they are parsed.
+
+    Raises:
+        ValueError: there are too many, or the message is not one field.
+    """
+    fields = list(islice(_fields(data, 0, len(data)), 2))
+    if len(fields) != 1:
+        raise ValueError("a message of an episode must have one field")
+    ((start, end),) = fields
+    if sum(1 for _ in islice(_fields(data, start, end), PARTS_MAX + 1)) > PARTS_MAX:
+        raise ValueError(f"a message of an episode has more than {PARTS_MAX} parts")
+
+
+def _fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield where the content of each field begins and ends.
+
+    The last three bits of a tag state its wire type: 0 a number, 1 eight bytes, 2 a length with so
+    many bytes, 5 four bytes. Source: protobuf.dev/programming-guides/encoding.
+
+    Raises:
+        ValueError: the bytes are no fields.
+    """
+    while at < end:
+        tag, at = _varint(data, at, end)
+        match tag & 7:
+            case 0:
+                _, after = _varint(data, at, end)
+            case 1:
+                after = at + 8
+            case 2:
+                size, at = _varint(data, at, end)
+                after = at + size
+            case 5:
+                after = at + 4
+            case _:
+                raise ValueError("not a message of an episode: unknown wire type")
+        if after > end:
+            raise ValueError("not a message of an episode: a field is cut")
+        yield at, after
+        at = after
+
+
+def _varint(data: bytes, at: int, end: int) -> tuple[int, int]:
+    """Return a number and where it ends."""
+    value = 0
+    for position in range(at, min(at + 10, end)):
+        byte = data[position]
+        value |= (byte & 127) << 7 * (position - at)
+        if byte < 128:
+            return value, position + 1
+    raise ValueError("not a message of an episode: a number is cut")

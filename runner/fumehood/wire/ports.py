@@ -127,6 +127,10 @@ class SpecRejected:
     reason: str
 
 
+GRANTED_MS_MAX = 4 * 60 * 60 * 1000
+"""Wall time that an episode gets for its waits for model providers and monitors, at most."""
+
+
 @dataclass(frozen=True, slots=True)
 class TimeGranted:
     """The infrastructure delayed a seat, so its wall time was extended by ``granted_ms``."""

@@ -40,6 +40,7 @@ def replies(
     requests: int = 1,
     *,
     cancel_at: int | None = None,
+    passed_bytes: list[int] | None = None,
 ) -> list[int]:
     """Return the kind of the last message that answers each of equal requests, sent in turn.
 
@@ -50,6 +51,7 @@ def replies(
         budget: of the episode; None if it has not begun.
         requests: their number.
         cancel_at: cancel a request after an answer of this kind; None for none.
+        passed_bytes: gets the size of what the broker passed on.
     """
     encoded = json.dumps(head).encode()
     content = struct.pack(">I", len(encoded)) + encoded + body
@@ -76,6 +78,8 @@ def replies(
         writer.close()
         await serving
         await client.close()
+        if passed_bytes is not None:
+            passed_bytes.append(broker.passed_bytes)
         return kinds
 
     return asyncio.run(run())
@@ -89,6 +93,23 @@ def body(**more: Any) -> bytes:
 def first_reply(models: ScriptedModels, head: dict[str, Any], request: bytes = body()) -> int:
     """Return the kind of the last message that answers a request without a budget."""
     return replies(models, head, request, Budget())[0]
+
+
+@pytest.mark.parametrize("head", [{**PLAIN, "seat": "another"}, {**PLAIN, "provider": "another"}])
+def test_only_requests_that_are_sent_count_as_passed(head: dict[str, Any]) -> None:
+    passed_bytes: list[int] = []
+    with ScriptedModels(lambda _: ScriptedReply(text="ok")) as models:
+        replies(models, head, body(), Budget(), 3, passed_bytes=passed_bytes)
+        assert passed_bytes == [0]
+        replies(models, PLAIN, body(), Budget(), passed_bytes=passed_bytes)
+        assert passed_bytes[1] >= len(body())
+
+
+def test_a_response_counts_as_passed_also_if_the_process_does_not_wait_for_it() -> None:
+    passed_bytes: list[int] = []
+    with ScriptedModels(lambda _: ScriptedReply(text="x" * 10_000)) as models:
+        replies(models, PLAIN, body(), Budget(), cancel_at=BEGAN, passed_bytes=passed_bytes)
+    assert passed_bytes[0] >= len(body())
 
 
 def test_a_request_of_the_gateway_is_sent() -> None:

@@ -11,10 +11,11 @@ import pytest
 from fumehood.core.outcome import AgentCrashed
 from fumehood.core.trace import ModelExchange, verify_chain
 from fumehood.service import forked_episode
-from fumehood.service.forked_episode import GRANTED_MS_MAX, ForkedEpisode
+from fumehood.service.forked_episode import ForkedEpisode
 from fumehood.supervised.fork_server import ForkServer
 from fumehood.supervised.limits import Limits
 from fumehood.wire.ports import (
+    GRANTED_MS_MAX,
     MODELS_FIELD,
     EpisodeMessage,
     Records,
@@ -42,7 +43,7 @@ def server() -> Iterator[ForkServer]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(Path(__file__).parents[3]))
         running = ForkServer(
-            {name: f"{forging_entries.__name__}:{name}" for name in ("forge", "claim")}
+            {name: f"{forging_entries.__name__}:{name}" for name in ("forge", "claim", "leave")}
         )
     yield running
     running.close()
@@ -59,8 +60,25 @@ def test_a_forged_message_ends_its_own_episode_as_failed(server: ForkServer, for
     verify_chain(records)
     assert messages[-1] == SeatWorkEnded("agent")
     reason = "the process of the episode sent a message that is not valid"
-    assert AgentCrashed(reason).detail in records[0].event_json
+    assert any(AgentCrashed(reason).detail in record.event_json for record in records)
     assert child.wait(0) is not None
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [
+        ("large", "sent a message that is not valid: a message of 4294967295 bytes exceeds"),
+        ("closed", "closed its connection and did not end"),
+    ],
+)
+def test_a_process_that_leaves_its_connection_and_goes_on_fails(
+    server: ForkServer, monkeypatch: pytest.MonkeyPatch, how: str, reason: str
+) -> None:
+    monkeypatch.setattr(forked_episode, "END_TIMEOUT_S", 0.1)
+    child = server.start("leave", {"how": how}, Limits())
+    episode = ForkedEpisode(episode_spec(), child, b"", id, TRACE_BYTES_MAX)
+    _, *messages = episode.messages()
+    assert reason in crash_of(messages)
 
 
 def believed(

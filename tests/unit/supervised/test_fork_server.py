@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -336,6 +337,36 @@ def test_a_folder_that_is_too_deep_for_python_costs_no_other_process(server: For
     assert isinstance(server.ask("answer", {}, LIMITS), dict)
     assert child.folder is not None
     assert _becomes_true(partial(_is_missing, child.folder))
+
+
+def _open_files(server: ForkServer) -> set[int]:
+    return {int(name) for name in os.listdir(f"/proc/{server.pid}/fd")}
+
+
+def test_a_process_that_cannot_be_forked_keeps_no_user_and_no_folder(
+    variables: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    tmp_path.chmod(0o711)
+    server = ForkServer(ENTRIES, folder=tmp_path)
+    before = _open_files(server)
+    free = [number for number in range(max(before) + 8) if number not in before]
+    limits = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
+    # One descriptor for the channel of the process, then none, one or two for the rest.
+    for descriptors in (1, 2, 3):
+        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (free[descriptors], limits[1]))
+        with ExitStack() as stack:
+            for _ in range(3):  # The last of these cannot be forked, also without root.
+                child = server.start(
+                    "wait_for_channel", {}, LIMITS, Access(folder=True), wait=False
+                )
+                stack.callback(child.channel.close)
+            with pytest.raises(InfraError, match="Too many open files"):
+                child.wait_until_started()
+        assert _becomes_true(lambda: _open_files(server) == before)
+        assert not [*tmp_path.iterdir()]
+    resource.prlimit(server.pid, resource.RLIMIT_NOFILE, limits)
+    assert server.ask("answer", {}, LIMITS, Access(folder=True))
+    server.close()
 
 
 def test_the_owner_can_kill_a_process(server: ForkServer) -> None:
