@@ -28,6 +28,7 @@ from fumehood.core.json_values import (
     no_constant,
 )
 from fumehood.core.outcome import CallRefused, ConfidenceStated
+from fumehood.core.received import Delivery
 from fumehood.core.tools import Failure, FiredFault, ToolCall, Value
 from fumehood.core.trace import (
     CallMade,
@@ -187,7 +188,11 @@ def _call_form() -> _Form:
     fired = _types(FiredFault)
     fault = _form({name: fired[name] for name in ("rule", "family", "code_before")})
     shown = _form({name: failure[name] for name in ("kind", "code", "message", "details")})
-    names = ("seat", "charged", "remaining", "at_ms", "observed", "changed", "had_effect")
+    delivery = _form(_types(Delivery), left_out=frozenset(("observed", "invalid_approval")))
+    names = (
+        *("seat", "charged", "remaining", "at_ms", "observed", "changed", "had_effect"),
+        *("executed_at_ms", "invalid_approval"),
+    )
     form = _form(
         {
             **{name: event[name] for name in names},
@@ -199,10 +204,15 @@ def _call_form() -> _Form:
             "output": _types(Value)["output"],
             "executed": Literal[True],
         },
-        left_out=frozenset(("changed", "arguments_after", "executed")),
+        left_out=frozenset(("changed", "arguments_after", "executed", "invalid_approval")),
         one_of=frozenset(("output", "failure")),
     )
-    checks = {**form.checks, "faults": _list_of(fault.holds), "failure": shown.holds}
+    checks = {
+        **form.checks,
+        "faults": _list_of(fault.holds),
+        "failure": shown.holds,
+        "delivered": _list_of(delivery.holds),
+    }
     return _Form(checks, form.needed | {"faults"}, form.one_of)
 
 

@@ -27,6 +27,7 @@ from fumehood.core.outcome import (
     Stopped,
     TimedOut,
 )
+from fumehood.core.received import Delivery
 from fumehood.core.tools import Failure, FailureKind, FiredFault, ToolCall, Value
 from fumehood.core.trace import (
     CallMade,
@@ -63,6 +64,7 @@ FAILURE_KINDS = st.sampled_from(FailureKind)
 RESULTS = st.builds(Value, FLAT_OBJECTS, FAULTS) | st.builds(
     Failure, FAILURE_KINDS, TEXT, TEXT, FLAT_OBJECTS, FAULTS, st.none() | FAILURE_KINDS
 )
+DELIVERIES = st.builds(Delivery, COUNTS, FLAT_OBJECTS, st.booleans(), FLAT_OBJECTS, TEXT)
 STEPS = st.sampled_from(["tool", "model"])
 PROBLEMS = st.sampled_from(ModelProblem)
 ENDS = st.one_of(
@@ -94,6 +96,9 @@ EVENTS: dict[type[Event], st.SearchStrategy[Event]] = {
         st.none() | FLAT_OBJECTS,
         st.lists(TEXT, max_size=2).map(tuple),
         st.none() | st.booleans(),
+        st.none() | COUNTS,
+        TEXT,
+        st.none() | st.lists(DELIVERIES, max_size=2).map(tuple),
         st.none() | FLAT_OBJECTS,
     ),
     CallRefused: st.builds(CallRefused, TEXT, TEXT, COUNTS, COUNTS),
