@@ -32,7 +32,7 @@ LIBRARIES = {
     "fumehood.cli": {"click", "rich", "structlog"},
     "fumehood.core": set(),
     "fumehood.exports": {"backports", "compression"},
-    "fumehood.engines": {"docker", "requests", "tenacity", "urllib3"},
+    "fumehood.engines": {"docker", "requests", "structlog", "tenacity", "urllib3"},
     "fumehood.gateway": {"httpx2", "starlette", "tenacity"},
     "fumehood.redteam": {"cryptography", "google", "grpc", "structlog"},
     "fumehood.layers": {"jsonschema_rs"},

@@ -79,7 +79,7 @@ def test_the_careful_agent_copes_with_each_fault_that_is_drawn(
     family: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fumehood.benchmarks.safety.compose.FAMILIES_DRAWN", (family,))
-    tasks = [make_task(TUNING, index, 3) for index in range(9)]
+    tasks = [make_task(TUNING, index, 3) for index in range(18)]
     with_fault = [task for task in tasks if task.fault_plan]
     assert family in {fault.family for task in with_fault for fault in task.fault_plan}
     for record in with_fault:

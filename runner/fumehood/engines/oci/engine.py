@@ -241,10 +241,13 @@ class OciEngine(ChildBoxEngine, Engine):
                 users = held.files.write(users_with(spec.image.users, held.user()))
                 shown = (*shown, Mount(users, _USERS))
             with self._starting:
-                return self._start(root, spec, command, shown, held)
+                box = self._start(root, spec, command, shown, held)
         except (InfraError, InputError):
             held.release()
             raise
+        if not self._runtime.own_kernel:
+            self._queues.add(box)
+        return box
 
     def orphans(self, is_owned: OwnerCheck, *, images: bool = False) -> Iterable[Orphan]:
         """Return the boxes whose owner is gone, and with ``images`` the unpacked images whose
@@ -379,8 +382,6 @@ class OciEngine(ChildBoxEngine, Engine):
             on_close=held.release,
         )
         _wait_for_start(box, pid_file, runtime)
-        if not runtime.own_kernel:
-            self._queues.add(box)
         if spec.workspace is not None:
             self._workspaces[box.name] = box, self._hosts(spec.workspace)
             held.on_release(lambda: self._workspaces.pop(box.name, None))
