@@ -16,6 +16,7 @@ from typing import Protocol
 
 import structlog
 
+from fumehood.core.errors import InfraError
 from fumehood.engines.engine import ExitReason
 
 _log = structlog.get_logger("fumehood.engines")
@@ -50,7 +51,7 @@ class WatchedBox(Protocol):
         """Stop everything in the box at once, for a reason."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Watched:
     box: WatchedBox
     pid: int | None = None
@@ -87,14 +88,21 @@ class QueueWatch:
             if not boxes:
                 return
             started = time.monotonic()
-            ended = [id(watched) for watched in boxes if not _is_within_limit(watched, own)]
+            ended = [watched for watched in boxes if not _may_grow(watched, own)]
             with self._lock:
-                self._boxes = [one for one in self._boxes if id(one) not in ended]
+                self._boxes = [one for one in self._boxes if one not in ended]
             time.sleep(max(INTERVAL_S, PAUSE_PER_LOOK * (time.monotonic() - started)))
 
 
-def _is_within_limit(watched: _Watched, own: str) -> bool:
+def _may_grow(watched: _Watched, own: str) -> bool:
     """Kill a box above the limit; return False if it need not be looked at again."""
+    try:
+        return _is_within_limit(watched, own)
+    except InfraError:  # The daemon does not answer, or the box is being removed.
+        return True
+
+
+def _is_within_limit(watched: _Watched, own: str) -> bool:
     if watched.pid is None:
         watched.pid = watched.box.host_pid()
         if watched.pid is None:

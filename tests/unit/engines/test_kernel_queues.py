@@ -6,8 +6,11 @@ import os
 import socket
 import struct
 from contextlib import ExitStack
+from queue import Queue
 
-from fumehood.engines.kernel_queues import queued_bytes
+from fumehood.core.errors import InfraError
+from fumehood.engines.engine import ExitReason
+from fumehood.engines.kernel_queues import QueueWatch, queued_bytes
 
 KIB = 1 << 10
 DEVICE_REQUEST = struct.pack("=IHHII BBHiII", 32, 18, 1, 0, 0, 0, 0, 0, 1, 0, 0)
@@ -41,3 +44,32 @@ def test_an_ended_process_has_no_queues() -> None:
         os._exit(0)
     os.waitpid(pid, 0)
     assert queued_bytes(pid) == 0
+
+
+def test_a_box_that_cannot_be_examined_does_not_end_the_watch() -> None:
+    looks = Queue[str]()
+    watch = QueueWatch()
+    watch.add(Unexamined(looks))
+    assert [looks.get(timeout=10) for _ in range(2)] == ["fails", "ended"]
+    watch.add(Unexamined(looks))
+    assert looks.get(timeout=10) == "fails"
+
+
+class Unexamined:
+    """A box that a daemon is removing at the first look, and has removed at the second."""
+
+    name = "unexamined"
+
+    def __init__(self, looks: Queue[str]) -> None:
+        self._left = iter(["fails", "ended"])
+        self._looks = looks
+
+    def host_pid(self) -> int | None:
+        answer = next(self._left)
+        self._looks.put(answer)
+        if answer == "fails":
+            raise InfraError("the daemon does not answer")
+        return None
+
+    def kill(self, reason: ExitReason = ExitReason.KILLED) -> None:
+        raise AssertionError
