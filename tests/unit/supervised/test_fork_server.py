@@ -356,9 +356,7 @@ def test_a_process_that_cannot_be_forked_keeps_no_user_and_no_folder(
         resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (free[descriptors], limits[1]))
         with ExitStack() as stack:
             for _ in range(3):  # The last of these cannot be forked, also without root.
-                child = server.start(
-                    "wait_for_channel", {}, LIMITS, Access(folder=True), wait=False
-                )
+                child = server.start("work_on_request", {}, LIMITS, Access(folder=True), wait=False)
                 stack.callback(child.channel.close)
             with pytest.raises(InfraError, match="Too many open files"):
                 child.wait_until_started()
