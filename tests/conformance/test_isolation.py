@@ -141,11 +141,13 @@ import socket
 for kind, address in ((socket.SOCK_STREAM, ('192.0.2.1', 80)),
                       (socket.SOCK_DGRAM, ('192.0.2.1', 53)),
                       (socket.SOCK_STREAM, ('169.254.169.254', 80))):
-    with socket.socket(socket.AF_INET, kind) as s:
-        s.settimeout(3)
-        try: s.connect(address); print('out')
-        except TimeoutError: print('sent')
-        except OSError: print('no way')
+    try:
+        with socket.socket(socket.AF_INET, kind) as s:
+            s.settimeout(3)
+            s.connect(address)
+            print('out')
+    except TimeoutError: print('sent')
+    except OSError: print('no way')
 """
     assert set(isolated.says(code).split("\n")) == {"no way"}
 

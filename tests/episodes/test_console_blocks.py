@@ -56,7 +56,7 @@ def words(text: str) -> list[str]:
     return [" ".join(line.split()) for line in text.splitlines() if line.strip()]
 
 
-@pytest.mark.parametrize("page", map(_marked, PAGES))
+@pytest.mark.parametrize("page", [_marked(page) for page in PAGES])
 def test_the_commands_print_what_the_page_shows(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     require(text)

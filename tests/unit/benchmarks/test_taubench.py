@@ -112,6 +112,16 @@ def test_each_seat_receives_its_own_instruction(cases: Sequence[Case]) -> None:
     assert OPENING.startswith("Hi!")
 
 
+def test_a_call_that_a_fault_holds_back_or_repeats_counts_as_it_is_executed(
+    cases: Sequence[Case],
+) -> None:
+    moves = [user("Please."), CANCEL, agent("o1 it is."), user("###STOP###")]
+    assert play(cases[0], moves).success is True
+    assert play(with_fault(cases[0], "out_of_order", 1), moves).checks["reward"] is False
+    evidence = play_in_memory(with_fault(cases[0], "duplicate_delivery", 1).task, moves)
+    assert [each.call.tool_name for each in evidence.received_calls()] == ["cancel", "cancel"]
+
+
 @pytest.mark.parametrize(
     "argument", ["", "shop:x", "retail", "retail:/nowhere", "airline:train:/nowhere"]
 )
@@ -124,13 +134,3 @@ def test_a_checkout_that_cannot_be_imported_is_named(tmp_path: Path) -> None:
     (tmp_path / "tau_bench").mkdir()
     with pytest.raises(InputError, match=f"{tmp_path} must be a checkout that all users can read"):
         load_suite(f"taubench:retail:{tmp_path}")
-
-
-def test_a_call_that_a_fault_holds_back_or_repeats_counts_as_it_is_executed(
-    cases: Sequence[Case],
-) -> None:
-    moves = [user("Please."), CANCEL, agent("o1 it is."), user("###STOP###")]
-    assert play(cases[0], moves).success is True
-    assert play(with_fault(cases[0], "out_of_order", 1), moves).checks["reward"] is False
-    evidence = play_in_memory(with_fault(cases[0], "duplicate_delivery", 1).task, moves)
-    assert [each.call.tool_name for each in evidence.received_calls()] == ["cancel", "cancel"]
