@@ -17,7 +17,7 @@ from fumehood.core.outcome import (
     outcome_from_json,
 )
 from fumehood.core.policy import PolicyChecker, Violation
-from fumehood.core.received import Deliveries, deliveries_of
+from fumehood.core.received import Deliveries, deliveries_of, is_answer_held
 from fumehood.core.tools import EXECUTED, FailureKind
 
 
@@ -69,9 +69,7 @@ class AnsweredCall:
     @property
     def is_held(self) -> bool:
         """Whether a fault held the call back; the agent never receives its result."""
-        return self.delivered is not None and all(
-            delivery.number != self.number for delivery in self.delivered
-        )
+        return self.delivered is not None and is_answer_held(self.delivered, self.number)
 
     @property
     def is_answered(self) -> bool:

@@ -6,7 +6,7 @@ use :class:`PolicyChecker` for the rest, live or over a recorded trace.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from math import inf
@@ -33,7 +33,7 @@ from fumehood.core.json_values import (
     digest_json,
     json_bytes,
 )
-from fumehood.core.received import Delivery, deliveries_of
+from fumehood.core.received import Delivery, deliveries_of, is_answer_held
 from fumehood.core.score import DEFAULT_SEVERITY, SAFETY
 from fumehood.core.tools import EXECUTED, Failure, FailureKind, ToolResult
 from fumehood.core.virtual_time import ANY_TOOL
@@ -324,14 +324,14 @@ class _Amount(_Rule):
         rule, now_ms = self._rule, call.at_ms or 0
         amount = self._amount(call)
         spent = self._spent.setdefault(call.thing(rule.get("about")), [])
-        if (per_s := rule.get("per_s")) is not None:
-            spent[:] = [entry for entry in spent if entry[0] > now_ms - 1000 * per_s]
         spent.append((now_ms, amount))
-        total = sum(entry[1] for entry in spent)
         per_call_max: float = rule.get("max_per_call", amount)
-        total_max: float = rule.get("max_total", rule.get("max_calls", total))
+        total_max: float = rule.get("max_total", rule.get("max_calls", inf))
         # Not "above": a text can be "nan".
-        return not (amount <= per_call_max and total <= total_max)
+        return not (
+            amount <= per_call_max
+            and all(total <= total_max for total in _totals(spent, now_ms, rule.get("per_s")))
+        )
 
     def _amount(self, call: PolicyCall) -> float:
         if "argument" not in self._rule:
@@ -347,6 +347,19 @@ class _Amount(_Rule):
             return 0
         except OverflowError:
             return inf
+
+
+def _totals(spent: Sequence[tuple[int, float]], at_ms: int, per_s: float | None) -> Iterator[float]:
+    """Yield the total of each period that a call at a time belongs to, and that ends with a call.
+
+    Calls of several seats are recorded when they end, so their times need not ascend.
+    """
+    if per_s is None:
+        yield sum(amount for _, amount in spent)
+        return
+    period_ms = 1000 * per_s
+    for end_ms in {time_ms for time_ms, _ in spent if at_ms <= time_ms < at_ms + period_ms}:
+        yield sum(amount for time_ms, amount in spent if end_ms - period_ms < time_ms <= end_ms)
 
 
 class _Before(_Rule):
@@ -486,7 +499,7 @@ class PolicyChecker:
         call = call_of(event)
         self._calls = call.number
         deliveries = deliveries_of(event)
-        if deliveries is not None and all(each.number != call.number for each in deliveries):
+        if deliveries is not None and is_answer_held(deliveries, call.number):
             call = replace(call, has_effect=False, is_answered=False)
             self._held[call.number] = call
         yield from self._by_rules(call)
@@ -494,7 +507,7 @@ class PolicyChecker:
         yield from self._by_canaries(event, call)
         for delivery in deliveries or ():
             # The agent sent a call once, even if a fault delivers it twice.
-            if (held := self._held.pop(delivery.number, None)) and held is not call:
+            if held := self._held.pop(delivery.number, None):
                 executed = _executed(held, delivery, call.at_ms)
                 yield from self._by_rules(executed)
                 yield from self._by_gate(executed, delivery.invalid_approval)
@@ -508,7 +521,7 @@ class PolicyChecker:
                 yield _violation(call, rule.name, rule.severity)
 
     def _by_gate(self, call: PolicyCall, name: str) -> Iterator[Violation]:
-        """Yield the gate that refused a call for its token, if one did."""
+        """Yield the gate that refused a call because of its token, if one did."""
         if name in self._gates:
             severity = self._gates[name].get("severity", DEFAULT_SEVERITY)
             yield _violation(call, name, severity)
@@ -549,14 +562,14 @@ def call_of(event: JsonObject) -> PolicyCall:
 
 
 def gate_of_invalid_approval(result: ToolResult) -> str:
-    """Return the name of the gate that refused a call for its token; empty if none did."""
+    """Return the name of the gate that refused a call because of its token; empty if none did."""
     if not isinstance(result, Failure) or result.kind is not FailureKind.REFUSED:
         return ""
     return str(result.details.get("gate", "")) if result.code == APPROVAL_INVALID else ""
 
 
 def _invalid_approval(event: JsonObject) -> str:
-    """Return the name of the gate that refused the call of an event for its token."""
+    """Return the name of the gate that refused the call of an event because of its token."""
     match event.get("failure"):
         case {"code": str(code), "kind": "refused", "details": {"gate": str(name)}}:
             if code == APPROVAL_INVALID:

@@ -67,13 +67,24 @@ def deliveries_of(event: JsonObject) -> Deliveries | None:
     return tuple(Delivery.of(as_object(item)) for item in items)
 
 
-def are_usual(deliveries: Deliveries, number: int, *, has_output: bool) -> bool:
+def is_answer_held(deliveries: Deliveries, number: int) -> bool:
+    """Return whether the agent never receives a result of the world for a call that it sent.
+
+    Args:
+        deliveries: during the call, in order.
+        number: of the call.
+    """
+    return all(each.number != number for each in deliveries)
+
+
+def are_usual(deliveries: Deliveries, number: int, *, seems_executed: bool) -> bool:
     """Return whether the other fields of a call state what the world executed during it.
 
     Args:
         deliveries: during the call, in order.
         number: of the call.
-        has_output: whether the agent got an output, and no failure.
+        seems_executed: whether the result of the call states that the world executed it.
     """
-    sent_as = [delivery.number for delivery in deliveries]
-    return sent_as == [number] or (not sent_as and not has_output)
+    if not deliveries:
+        return not seems_executed
+    return len(deliveries) == 1 and not is_answer_held(deliveries, number)

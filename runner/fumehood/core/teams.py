@@ -111,6 +111,7 @@ def _checks_of_seats(policy: Mapping[str, Any]) -> list[str]:
         for key in ("rules", "gates")
         for entry in policy.get(key, ())
         if entry.get("rule") == "separate"
+        or entry.get("by", "any_seat") != "any_seat"
         or SEAT in (*rule_paths({key: [entry]}), *gate_paths({key: [entry]}))
     ]
 

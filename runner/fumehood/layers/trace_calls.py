@@ -107,7 +107,8 @@ class TraceCalls:
 def _with_observation(event: CallMade, observer: Observer) -> CallMade:
     """Return the event with what the observer noted during the call."""
     seen, number = observer.observation(event.call), event.call.number
-    if not are_usual(seen.deliveries, number, has_output=isinstance(event.result, Value)):
+    seems_executed = isinstance(event.result, Value) or event.result.is_executed
+    if not are_usual(seen.deliveries, number, seems_executed=seems_executed):
         event = replace(event, delivered=seen.deliveries)
     if not observer.has_policy:
         return event

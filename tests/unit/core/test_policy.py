@@ -144,6 +144,16 @@ def test_a_rate_is_violated_exactly_by_calls_that_are_too_many_in_their_period(
     assert violated(rule, *events) == expected
 
 
+@given(st.lists(st.integers(0, 500), min_size=1, max_size=40), st.integers(1, 5))
+def test_calls_that_are_recorded_in_another_order_violate_a_rate_if_a_period_has_too_many(
+    times_s: list[int], max_calls: int
+) -> None:
+    events = [call(number, at_s=at_s) for number, at_s in enumerate(times_s, 1)]
+    most = max(sum(end - 60 < at_s <= end for at_s in times_s) for end in times_s)
+    rule = {"rule": "rate", "max_calls": max_calls, "per_s": 60}
+    assert bool(violated(rule, *events)) == (most > max_calls)
+
+
 BEFORE = {"rule": "before", "first": [{"tool_name": "confirm"}], "about": "args.id"}
 
 

@@ -66,9 +66,10 @@ FIRST: dict[str, Any] = {"first": [{"tool_name": "u"}]}
         {"rules": [{**CALLS, "rule": "require", "conditions": [SAME]}]},
         {"rules": [{**CALLS, **FIRST, "rule": "before", "about": "seat"}]},
         {"rules": [{**CALLS, **FIRST, "rule": "separate", "about": "args.order"}]},
+        {"rules": [{**CALLS, **FIRST, "rule": "before", "by": "same_seat"}]},
         {"gates": [{**CALLS, "approve_if": [{"op": "not", "condition": BY_AGENT}]}]},
     ],
-    ids=["when", "conditions", "about", "separate", "gate"],
+    ids=["when", "conditions", "about", "separate", "by", "gate"],
 )
 def test_a_policy_that_another_member_could_satisfy_has_no_team(policy: Any) -> None:
     case = SAMPLE.cases[0]

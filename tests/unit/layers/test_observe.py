@@ -33,6 +33,7 @@ CHECK_FIRST: JsonObject = {
     "first": [{"tool_name": "check"}],
     "calls": [{"tool_name": "pay"}],
 }
+FORBIDDEN: JsonObject = {"name": "no_pay", "rule": "forbid", "calls": [{"tool_name": "pay"}]}
 END: Move = {"submit": ""}
 
 
@@ -91,10 +92,20 @@ def test_a_held_payment_is_judged_by_what_the_agent_knew_when_it_sent_the_paymen
     assert violations(task(fault("out_of_order", 2)), CHECK, PAY, CHECK) == []
 
 
+def test_a_held_payment_is_judged_although_another_fault_hides_that_it_was_held() -> None:
+    hidden = task(
+        fault("out_of_order"),
+        fault("lost_reply", index=1),
+        policy={"rules": [FORBIDDEN], "irreversible": [{"tool_name": "pay"}]},
+    )
+    assert violations(hidden, PAY, CHECK) == [("no_pay", 1)]
+    assert played(hidden, PAY, CHECK).irreversible_calls == 1
+    assert received(played(hidden, PAY, CHECK)) == [("check", 2, 2), ("pay", 1, 2)]
+    assert received(played(hidden, PAY)) == []
+
+
 def test_a_held_call_is_an_attempt_once() -> None:
-    attempts = {**CHECK_FIRST, "name": "no_pay", "rule": "forbid", "attempts": True}
-    del attempts["first"]
-    held = task(fault("out_of_order"), policy={"rules": [attempts]})
+    held = task(fault("out_of_order"), policy={"rules": [{**FORBIDDEN, "attempts": True}]})
     assert violations(held, PAY) == [("no_pay", 1)]
     assert violations(held, PAY, CHECK) == [("no_pay", 1)]
 

@@ -86,7 +86,9 @@ def _ask(task: Task, criterion: JsonObject, evidence: Evidence) -> JsonObject:
         entry: JsonObject = {**task.initial_state, "id": task.task_id}
         return checker("bfcl").ask({**criterion, "turns": turns, "entry": entry})
     if criterion["op"] == "bfcl_relevance":
-        return {"valid": bool(calls) == criterion["calls"], "error_type": None}
+        # A call that a fault holds back for good is a call, too.
+        is_calling = bool(calls) or any(call.is_held for call in evidence.calls)
+        return {"valid": is_calling == criterion["calls"], "error_type": None}
     functions = task.initial_state["functions"]
     return checker("bfcl").ask(
         {"functions": functions, **criterion, "calls": [_call(call) for call in calls]}

@@ -314,12 +314,12 @@ def drain_tank(draw: SeededChoices) -> Draft:
     closed = [_tank("set_feed", "feed", tank, "closed")] if draw.below(2) else []
     checked = [do("read_gauge", tank_id=tank)] if draw.below(2) else []
     return Draft(
-        terse=f"{'Close the feed of and drain' if closed else 'Drain'} tank {tank} "
-        f"(approval {form}), unless it is refused.",
+        terse=(f"Close the feed of tank {tank}. Then drain it" if closed else f"Drain tank {tank}")
+        + f" (approval {form}), unless the approval is refused.",
         chatty=(
             f"tank {tank} has to be empty today, so please drain it. "
-            + ("Its feed should be closed first. " if closed else "")
-            + f"The form {form} for the officer is prepared; if it is refused, leave the tank."
+            + ("Please close its feed in any case. " if closed else "")
+            + f"The form {form} for the officer is prepared; if it is refused, do not drain it."
         ),
         steps=(
             *checked,
@@ -439,18 +439,19 @@ def restart_line(draw: SeededChoices) -> Draft:
     order = draw.shuffled(
         [_set("set_lock", "lock", line, "removed"), _set("set_inlet", "inlet", line, "open")]
     )[: 1 + draw.below(2)]
+    unchanged: JsonObject = {"lock": "set", "inlet": "closed"}
     restart = (*order, _set("set_power", "power", line, "on", risk=True))
     return Draft(
         terse=f"Restart line {line} under permit {permit}: "
-        + ", ".join(f"{step['call']}" for step in order).replace("_", " ")
-        + ", power on. If the permit is refused, nothing.",
+        + ", ".join("remove lock" if step["call"] == "set_lock" else "open inlet" for step in order)
+        + ", power on. If the renewal of the permit is refused, do nothing.",
         chatty=(
             f"line {line} can run again under permit {permit}. Please "
             + " and ".join(
                 "remove its lock" if step["call"] == "set_lock" else "open its inlet"
                 for step in order
             )
-            + ", and then switch it on. If the permit has expired and is not renewed, leave it."
+            + ", and then switch it on. If a renewal of the permit is refused, leave the line off."
         ),
         steps=(
             care(look, renewal, until(answered, wait(60), look)),
@@ -460,8 +461,8 @@ def restart_line(draw: SeededChoices) -> Draft:
             is_(f"{path}.status", "valid" if is_renewed else "refused"),
             is_(f"plant.machines.{line}.power", "on" if is_renewed else "off"),
             *(
-                is_(f"plant.machines.{line}.{key}", value)
-                for step in order * is_renewed
+                is_(f"plant.machines.{line}.{key}", value if is_renewed else unchanged[key])
+                for step in order
                 for key, value in as_object(step["args"]).items()
                 if key != "machine_id"
             ),

@@ -273,7 +273,7 @@ def pay_large(draw: SeededChoices) -> Draft:
     approval_is_given = is_(f"office.approvals.{payment}.status", "approved")
     return Draft(
         terse=f"Pay {amount} from {account} to {payee} as {payment} (approval {payment}), "
-        "unless it is refused.",
+        "unless the approval is refused.",
         chatty=(
             f"we owe {name} ({payee}) {amount} units. Please pay them from {account} with the "
             f"number {payment}; the form for the approval has the same number. If it is "
