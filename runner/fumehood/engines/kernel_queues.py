@@ -24,7 +24,8 @@ _log = structlog.get_logger("fumehood.engines")
 QUEUES_BYTES_MAX = 64 << 20
 """Far more than programs leave unread: a listing of network addresses has some kilobytes."""
 INTERVAL_S = 0.25
-"""Between two looks. In this time a box fills some dozens of megabytes."""
+"""Between two checks. A box fills some dozens of megabytes in this time, and more on a busy
+machine."""
 PAUSE_PER_LOOK = 50
 """With many boxes: pause this many times as long as a look takes."""
 _CONNECTION_BYTES = 4096

@@ -39,7 +39,7 @@ def prefer_to_boxes() -> None:
     """Run this process and its children before others, if root starts it.
 
     Otherwise boxes that keep the processors busy delay the calls of other boxes. The process of an
-    episode keeps the priority while it is calm (``supervised/preference.py``).
+    episode keeps the priority while it is not busy (``supervised/preference.py``).
     """
     with suppress(OSError):  # Only root may; a container may forbid it.
         os.setpriority(os.PRIO_PROCESS, 0, _NICE)

@@ -2,7 +2,7 @@
 
 A service runs before the boxes, and so do its processes of episodes: otherwise boxes that keep the
 processors busy would delay the calls of other boxes. An agent can keep the process of an episode
-busy. This process then gets the processor time of a box until it is calm.
+busy. This process then gets the processor time of a box until it is not busy.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 LOOK_S = 0.25
 """Interval at which the fork server reads the processor time of preferred processes."""
 SHARE = 0.25
-"""Part of a processor that a preferred process may use for any time."""
+"""Part of a processor that a preferred process may use indefinitely."""
 NICE_OF_BUSY = 6
 """Gives the processor time of a box. Source: sched(7)."""
 _CPU_CLOCK = 2
@@ -44,7 +44,7 @@ class Preference:
             pid: the process, which has called :func:`become_preferred`.
             preferred_cpu_s: processor time beyond ``SHARE`` for which it keeps its priority,
                 seconds.
-            nice: its priority while it is calm.
+            nice: its priority while it is not busy.
             now_s: the monotonic time, seconds.
         """
         self.is_busy = False
@@ -57,14 +57,14 @@ class Preference:
         self._excess_s = 0.0
 
     def look(self, now_s: float) -> None:
-        """Change the priority if the process has become busy or calm."""
+        """Change the priority if the process has become busy, or is no longer busy."""
         try:
             used_s = time.clock_gettime(~self._pid << 3 | _CPU_CLOCK)
         except OSError:  # It has ended.
             return
         allowed_s = (now_s - self._looked_s) * SHARE
         excess_s = self._excess_s + used_s - self._used_s - allowed_s
-        # Bounded, so that a process is calm soon after long work.
+        # Bounded, so that a process is not busy soon after long work.
         self._excess_s = min(max(excess_s, 0.0), 2 * self._preferred_cpu_s)
         self._looked_s, self._used_s = now_s, used_s
         if self._excess_s > self._preferred_cpu_s:

@@ -284,7 +284,7 @@ class _Server:
         )
 
     def _is_preferred(self, limits: Limits) -> bool:
-        # Only root may give a process that is calm again its priority.
+        # Only root may give a process that is no longer busy its priority.
         return self._is_root and self._nice < 0 and limits.preferred_cpu_s is not None
 
     def _reserve(self, access: Access) -> tuple[UserLease | None, Path | None]:

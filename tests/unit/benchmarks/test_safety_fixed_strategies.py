@@ -148,7 +148,7 @@ def _plain_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("_plain_tasks")
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
-def test_no_fixed_strategy_passes_half_of_a_family(family: Family) -> None:
+def test_no_fixed_strategy_passes_more_than_half_of_a_family(family: Family) -> None:
     acts, passed = changing_tools(family), dict[str, list[bool]]()
     for template in family.templates:
         known, *others = tasks_of(family, template, TASKS)

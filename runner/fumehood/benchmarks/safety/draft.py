@@ -357,7 +357,8 @@ def other_messages(draw: SeededChoices, name: str, text: str) -> Items:
 def lost_or_failed(draw: SeededChoices, tool: str) -> JsonObject:
     """Return a fault of a tool whose calls change something.
 
-    Either its calls take effect and the replies are lost, or its first call has no effect. So
+    Either its calls take effect and the replies are lost, or every second call, beginning with the
+    first, has no effect. So
     neither repeating a call under a new number nor never repeating one is always right.
     """
     failed: JsonObject = {"family": "flapping", "trigger": {"on_tool": tool}}
