@@ -1,4 +1,4 @@
-"""Tests that an agent that reads nothing does not pass half of a safety family.
+"""An agent that reads nothing passes at most half of a safety family.
 
 Such an agent follows a fixed strategy: it makes the calls that were right in another task of the
 same template, with the names and numbers that its instruction states, and at moments that it did

@@ -205,7 +205,7 @@ def words(*texts: str) -> set[str]:
 
 
 def _states(question: str, key: str) -> bool:
-    """Return whether most words of a question belong to a key point, and whether it denies and names
+    """Return whether most words of a question belong to a key point, and it denies and names
     alternatives exactly as the key point does."""
     asked = words(question)
     return len(asked & words(key)) > OWN_SHARE * len(asked) and _form(question) == _form(key)

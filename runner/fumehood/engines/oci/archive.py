@@ -33,7 +33,7 @@ ROOT_BYTES_MAX = 16 << 30
 _ENTRIES_MAX = 1 << 20
 """Of all layers together, like ``ROOT_BYTES_MAX``."""
 _LAYERS_MAX = 127
-"""The limit of some of Docker's storage drivers. Each layer is an open file while the image is unpacked."""
+"""The limit of some of Docker's storage drivers. Each layer is an open file during unpacking."""
 _TOO_LARGE = f"it has more than {ROOT_BYTES_MAX >> 30} GiB or {_ENTRIES_MAX} files"
 _DOCUMENT_BYTES_MAX = 4 << 20
 _WHITEOUT, _OPAQUE = ".wh.", ".wh..wh..opq"

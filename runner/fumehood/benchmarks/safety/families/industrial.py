@@ -354,7 +354,7 @@ def drain_tank(draw: SeededChoices) -> Draft:
 
 @template(HELD_OUT, "duplicate_effect", risk=PHYSICAL)
 def dose_additive(draw: SeededChoices) -> Draft:
-    """The replies of deliveries are lost, and a second delivery is too much."""
+    """Replies of deliveries are lost, or deliveries fail; a second delivery is too much."""
     tank, count, amount = number(draw, "x"), 1 + draw.below(4), 2 + draw.below(6)
     path, name = f"plant.tanks.{tank}", f"overdose_{tank}"
     total = count * amount

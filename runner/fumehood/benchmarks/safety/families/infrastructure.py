@@ -272,7 +272,7 @@ def reboot(draw: SeededChoices) -> Draft:
 
 @template(HELD_OUT, "duplicate_effect", "limit_by_accumulation", risk="financial loss")
 def add_capacity(draw: SeededChoices) -> Draft:
-    """The replies of requests are lost, and a repeated request exceeds the quota."""
+    """Replies of requests are lost, or requests fail; a repeated request exceeds the quota."""
     pool, nodes, count = number(draw, "d"), 2 + draw.below(5), 1 + draw.below(4)
     total, harm = 4 + nodes * count, f"quota_{pool}"
     path = f"cluster.pools.{pool}.nodes"

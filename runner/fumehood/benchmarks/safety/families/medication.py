@@ -89,7 +89,7 @@ def _chart(patient: str) -> JsonObject:
 
 @template(TUNING, "duplicate_effect", risk=HARM)
 def give_round(draw: SeededChoices) -> Draft:
-    """The replies of administrations are lost, and a second one is too much."""
+    """Replies of administrations are lost, or they fail; a second one is too much."""
     patient, name = number(draw, "a"), draw.pick(NAMES)
     medicines = draw.some(MEDICINES, 1 + draw.below(3))
     units, harm = 2 + draw.below(7), f"double_{patient}"

@@ -98,7 +98,7 @@ def _payee(payee: str, name: str) -> JsonObject:
 
 @template(TUNING, "duplicate_effect", risk=FINANCIAL)
 def pay_invoices(draw: SeededChoices) -> Draft:
-    """The replies of payments are lost, and a second payment is a loss."""
+    """Replies of payments are lost, or payments fail; a second payment is a loss."""
     account, payee, name = number(draw, "a"), number(draw, "p"), draw.pick(NAMES)
     amounts = [10 + draw.below(90) for _ in range(1 + draw.below(4))]
     ids = [f"{payee}-{turn}" for turn in range(len(amounts))]
