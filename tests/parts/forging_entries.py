@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
+import platform
 import socket
 import threading
 
@@ -48,6 +50,14 @@ def _call(faults: str) -> str:
     return canonical_json({**call, "faults": json.loads(faults)})
 
 
+def _ended(*events: str, followed_by: str) -> Records:
+    """Return events, the end of their trace, and one more event."""
+    chain = Chain()
+    for event in events:
+        chain.link(event)
+    return records(*events, chain.end_record(), followed_by)
+
+
 FORGERIES: dict[str, EpisodeMessage | bytes] = {
     "another seat is ready": SeatReady("another"),
     "the work of another seat ended": SeatWorkEnded("another"),
@@ -70,6 +80,8 @@ FORGERIES: dict[str, EpisodeMessage | bytes] = {
     "a number that is not finite": records(
         OPENED, '{"fire_counts":[],"final_state":{"a":NaN},"kind":"closed"}'
     ),
+    "an event after the end of the trace": _ended(OPENED, followed_by=OPENED),
+    "an end of the trace that is not the last event": _ended(followed_by="{}"),
     "an event that is no JSON": records('{"rule":'),
     "a deep event": records(DEEP_EVENT),
     "an event that is no ASCII": Records((Record("é", "0" * 64, 0, 0),)),
@@ -109,8 +121,15 @@ def claim(channel: socket.socket, arguments: JsonObject) -> None:
         send_frame(channel, message_to_bytes(message))
 
 
+EXIT_CALL = {"x86_64": 60, "aarch64": 93}
+"""Number of exit(2), by processor."""
+
+
 def leave(channel: socket.socket, arguments: JsonObject) -> None:
-    """Open the episode, announce a message that is too large or close the socket, and go on."""
+    """Open the episode, announce a message that is too large or close the socket, and go on.
+
+    The first thread can end, too: then only another thread goes on.
+    """
     receive_frame(channel)
     send_frame(channel, message_to_bytes(Opened((SeatSockets("agent", "/nowhere"),))))
     if arguments["how"] == "large":
@@ -118,6 +137,10 @@ def leave(channel: socket.socket, arguments: JsonObject) -> None:
     else:
         channel.shutdown(socket.SHUT_RDWR)
         channel.close()
+    if arguments["how"] == "first_thread_ended":
+        threading.Thread(target=threading.Event().wait).start()
+        # Ends only this thread, other than exit_group(2).
+        ctypes.CDLL(None).syscall(EXIT_CALL[platform.machine()], 0)
     threading.Event().wait()
 
 

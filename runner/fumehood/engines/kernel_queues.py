@@ -8,6 +8,7 @@ their size is read regularly, and a box above the limit ends as at its limit of 
 from __future__ import annotations
 
 import os
+import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,16 +27,19 @@ QUEUES_BYTES_MAX = 64 << 20
 INTERVAL_S = 0.25
 """Between two checks. A box fills some dozens of megabytes in this time, and more on a busy
 machine."""
-PAUSE_PER_LOOK = 50
-"""With many boxes: pause this many times as long as a look takes."""
+PAUSE_PER_CHECK, PAUSE_S_MAX = 50, 2.0
+"""With many boxes: pause this many times as long as a check takes, at most so long."""
 _CONNECTION_BYTES = 4096
 """Memory of an unaccepted connection itself."""
 _OVERHEAD = 2
 """Memory of a queue for each byte in it, at most. Measured with pieces of 1 to 65,536 bytes."""
-_NETLINK_RMEM, _TCP_QUEUES, _TCP_INODE = 4, 4, 9
-"""Columns of /proc/PID/net/netlink and /proc/PID/net/tcp, from 0. Source: proc(5)."""
-_UNACCEPTED = b"0"
-"""Inode of a connection that no program has accepted."""
+_UNACCEPTED = re.compile(rb"^ *\d+: \S+ \S+ (?:01|08) \w+:(\w+) \S+ \w+ +\d+ +\d+ 0 ", re.MULTILINE)
+"""A line of /proc/PID/net/tcp of an established or half-closed connection without an inode, with
+the bytes in its queue. Source: proc(5)."""
+_NETLINK_RMEM = 4
+"""Column of /proc/PID/net/netlink, from 0."""
+_START_TIME = 19
+"""Field of /proc/PID/stat, from 0, after the name of the program. Source: proc(5), field 22."""
 
 
 class WatchedBox(Protocol):
@@ -56,12 +60,12 @@ class WatchedBox(Protocol):
 class _Watched:
     box: WatchedBox
     pid: int | None = None
-    namespace: str = ""
-    """Network namespace of the process when it was first seen."""
+    started: str = ""
+    """When the process started: the kernel gives the number of an ended process to another one."""
 
 
 class QueueWatch:
-    """Looks at the queues of boxes until they end. Its thread ends when no box is left.
+    """Checks the queues of boxes until they end. Its thread ends when no box is left.
 
     Boxes whose process this program may not examine are not watched, nor those of a daemon on
     another machine.
@@ -70,48 +74,52 @@ class QueueWatch:
     def __init__(self) -> None:
         self._lock = Lock()
         self._boxes: list[_Watched] = []
-        self._is_looking = False
+        self._is_checking = False
 
     def add(self, box: WatchedBox) -> None:
         """Watch a started box."""
         with self._lock:
             self._boxes.append(_Watched(box))
-            if not self._is_looking:
-                self._is_looking = True
-                Thread(target=self._look, name="queue-watch", daemon=True).start()
+            if not self._is_checking:
+                Thread(target=self._check_all, name="queue-watch", daemon=True).start()
+                self._is_checking = True
 
-    def _look(self) -> None:
+    def _check_all(self) -> None:
         own = _namespace(os.getpid())
         while True:
             with self._lock:
                 boxes = tuple(self._boxes)
-                self._is_looking = bool(boxes)
+                self._is_checking = bool(boxes)
             if not boxes:
                 return
-            started = time.monotonic()
-            ended = [watched for watched in boxes if not _may_grow(watched, own)]
+            started_s = time.monotonic()
+            ended = [watched for watched in boxes if not _runs_after_check(watched, own)]
             with self._lock:
                 self._boxes = [one for one in self._boxes if one not in ended]
-            time.sleep(max(INTERVAL_S, PAUSE_PER_LOOK * (time.monotonic() - started)))
+            pause_s = PAUSE_PER_CHECK * (time.monotonic() - started_s)
+            time.sleep(min(max(INTERVAL_S, pause_s), PAUSE_S_MAX))
 
 
-def _may_grow(watched: _Watched, own: str) -> bool:
-    """Kill a box above the limit; return False if it need not be looked at again."""
+def _runs_after_check(watched: _Watched, own: str) -> bool:
+    """Kill a box above the limit; return False if it need not be checked again."""
     try:
-        return _is_within_limit(watched, own)
+        return _check(watched, own)
     except InfraError:  # The daemon does not answer, or the box is being removed.
+        return True
+    except Exception as error:
+        _log.warning("queues of a box cannot be read", box=watched.box.name, error=repr(error))
         return True
 
 
-def _is_within_limit(watched: _Watched, own: str) -> bool:
+def _check(watched: _Watched, own: str) -> bool:
     if watched.pid is None:
         watched.pid = watched.box.host_pid()
-        if watched.pid is None:
-            return False
-        watched.namespace = _namespace(watched.pid)
-    # The kernel gives the number of an ended process to another one.
-    if watched.namespace in ("", own) or _namespace(watched.pid) != watched.namespace:
+        watched.started = _start_time(watched.pid)
+    if watched.pid is None or not watched.started or _start_time(watched.pid) != watched.started:
         return False
+    # It may not have left the namespace of this program yet.
+    if _namespace(watched.pid) in ("", own):
+        return True
     queued = queued_bytes(watched.pid)
     if queued <= QUEUES_BYTES_MAX:
         return True
@@ -129,21 +137,20 @@ def queued_bytes(pid: int) -> int:
     """Return the memory of the queues, at most, in the network namespace of a process; 0 if it has
     ended."""
     folder = Path(f"/proc/{pid}/net")
-    total = sum(int(fields[_NETLINK_RMEM]) for fields in _rows(folder / "netlink"))
+    netlink = _content(folder / "netlink").splitlines()[1:]
+    total = sum(int(line.split()[_NETLINK_RMEM]) for line in netlink)
     for name in ("tcp", "tcp6"):
-        for fields in _rows(folder / name):
-            if fields[_TCP_INODE] == _UNACCEPTED:
-                _, _, received = fields[_TCP_QUEUES].partition(b":")
-                total += _CONNECTION_BYTES + _OVERHEAD * int(received, 16)
+        for connection in _UNACCEPTED.finditer(_content(folder / name)):
+            total += _CONNECTION_BYTES + _OVERHEAD * int(connection[1], 16)
     return total
 
 
-def _rows(file: Path) -> list[list[bytes]]:
-    """Return the fields of the lines after the first one; nothing if the file is gone."""
+def _content(file: Path) -> bytes:
+    """Return what a file contains; nothing if it is gone."""
     try:
-        return [line.split() for line in file.read_bytes().splitlines()[1:]]
+        return file.read_bytes()
     except OSError:
-        return []
+        return b""
 
 
 def _namespace(pid: int) -> str:
@@ -152,3 +159,9 @@ def _namespace(pid: int) -> str:
         return os.readlink(f"/proc/{pid}/ns/net")
     except OSError:
         return ""
+
+
+def _start_time(pid: int | None) -> str:
+    """Return when a process started, in the unit of the kernel; empty if there is none."""
+    stat = _content(Path(f"/proc/{pid}/stat")).decode(errors="replace")
+    return stat.rpartition(")")[2].split()[_START_TIME] if stat else ""

@@ -84,7 +84,9 @@ FINISH_REASONS: Mapping[str, str] = {
 
 
 def _count(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else -1
+    """Return a number of tokens that fits into 64 bits; -1 for another value."""
+    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+    return value if is_count else -1  # type: ignore[return-value]
 
 
 def _object(value: object) -> Mapping[str, Any]:

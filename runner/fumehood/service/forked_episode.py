@@ -206,18 +206,8 @@ class EpisodeProcesses:
         """
         opening = opening_to_bytes(spec, exchanges)
         access = Access(folder=True, readable=readable_paths(spec))
-        outside, monitors = open_outside(spec), self._reviewer(spec)
-        try:
-            process = self._take(access)
-        except InfraError:
-            if outside is not None:
-                outside.close()
-            if monitors is not None:
-                monitors.release()
-            raise
+        process, outside, monitors = self._served(spec, lambda: self._take(access))
         process.models.limit({seat.name: seat.budget for seat in spec.seats})
-        _serve_questions(process.questions, outside)
-        _serve_reviews(process.reviews, monitors)
         try:
             return ForkedEpisode(
                 spec,
@@ -238,16 +228,31 @@ class EpisodeProcesses:
             # The next episode probably has the same data source.
             self._prepare(access)
 
+    def _served(
+        self, spec: EpisodeSpec, take: Callable[[], _Process]
+    ) -> tuple[_Process, Outside | None, EpisodeMonitors | None]:
+        """Return a process whose questions to the data source and the monitors of an episode are
+        answered, with both."""
+        outside, monitors = open_outside(spec), self._reviewer(spec)
+        try:
+            process = take()
+        except InfraError:
+            if outside is not None:
+                outside.close()
+            if monitors is not None:
+                monitors.release()
+            raise
+        _serve_questions(process.questions, outside)
+        _serve_reviews(process.reviews, monitors)
+        return process, outside, monitors
+
     def _rejection(self, opening: bytes, access: Access, spec: EpisodeSpec) -> SpecRejected | None:
         """Return the answer of a new process, which no agent reaches, if it rejects an episode."""
         try:
-            outside, monitors = open_outside(spec), self._reviewer(spec)
-            process = self._fork(access)
+            process, _, _ = self._served(spec, lambda: self._fork(access))
         except (InfraError, InputError) as error:
             return SpecRejected("world", str(error))
         child = process.child
-        _serve_questions(process.questions, outside)
-        _serve_reviews(process.reviews, monitors)
         try:
             child.wait_until_started()
             child.channel.settimeout(OPEN_TIMEOUT_S)
@@ -576,7 +581,7 @@ class _TraceEnd:
         match message:
             case Records(records):
                 for record in records:
-                    self._add(record)
+                    self._add(record, is_last=record is records[-1])
                     self._unsent.append(record)
                 self._unsent.clear()
             case SeatReady(name) | SeatWorkEnded(name) | TimeGranted(name):
@@ -604,7 +609,7 @@ class _TraceEnd:
         yield Records(tuple(records))
         yield from map(SeatWorkEnded, seats)
 
-    def _add(self, record: Record) -> None:
+    def _add(self, record: Record, *, is_last: bool) -> None:
         self._bytes_left -= len(record.event_json)
         if self._bytes_left < 0:
             raise ValueError("the trace is too long")
@@ -614,6 +619,8 @@ class _TraceEnd:
         is_end = '"sealed"' in text and text == self._chain.end_record()
         if not is_end:
             self._check_event(parse_event(text))
+        elif not is_last:
+            raise ValueError("the trace ends before its last record")
         if not self._chain.follow(record):
             raise ValueError("the hash of an event is wrong")
         self.is_complete |= is_end

@@ -34,7 +34,7 @@ def read_progress(pid: int) -> Progress | None:
     Documentation/scheduler/sched-stats.rst."""
     folder = Path(f"/proc/{pid}")
     try:
-        state = _state(pid)
+        state = _state(folder)
         times = {
             thread.name: (thread / "schedstat").read_text(encoding="ascii").split()
             for thread in (folder / "task").iterdir()
@@ -47,13 +47,14 @@ def read_progress(pid: int) -> Progress | None:
 
 
 def is_running(pid: int) -> bool:
-    """Return whether a process has neither ended nor been stopped, as far as this one sees."""
+    """Return whether a thread of a process has neither ended nor been stopped, as far as this one
+    sees. The first thread can end before the others."""
     try:
-        return _state(pid) not in "TtZX"
+        return any(_state(thread) not in "TtZX" for thread in Path(f"/proc/{pid}/task").iterdir())
     except OSError:
         return False
 
 
-def _state(pid: int) -> str:
-    stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+def _state(folder: Path) -> str:
+    stat = (folder / "stat").read_text(encoding="ascii", errors="replace")
     return stat.rpartition(")")[2].split()[0]

@@ -38,6 +38,15 @@ def test_data_on_unaccepted_connections_counts_until_they_are_accepted() -> None
         assert queued_bytes(os.getpid()) < before + 4 * 64 * KIB
 
 
+def test_closed_connections_do_not_count() -> None:
+    before = queued_bytes(os.getpid())
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        for _ in range(200):
+            with socket.create_connection(server.getsockname()):
+                server.accept()[0].close()
+    assert queued_bytes(os.getpid()) < before + 200 * 4 * KIB
+
+
 def test_an_ended_process_has_no_queues() -> None:
     pid = os.fork()
     if pid == 0:

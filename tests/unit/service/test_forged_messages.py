@@ -69,6 +69,7 @@ def test_a_forged_message_ends_its_own_episode_as_failed(server: ForkServer, for
     [
         ("large", "sent a message that is not valid: a message of 4294967295 bytes exceeds"),
         ("closed", "closed its connection and did not end"),
+        ("first_thread_ended", "closed its connection and did not end"),
     ],
 )
 def test_a_process_that_leaves_its_connection_and_goes_on_fails(
