@@ -258,6 +258,7 @@ def test_a_run_is_shown_scored_and_replayed_with_its_first_difference(tmp_path: 
     assert manifest["workspaces"]["images"][NAME]["workspace"].startswith("sha256:")
 
 
+@pytest.mark.release
 def test_the_same_calls_give_the_same_states_on_every_engine(tmp_path: Path) -> None:
     # A commit of Git contains its time.
     names = [path.parent.name for path in sorted(TASKS.glob("*/task.toml"))]

@@ -15,12 +15,8 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import Protocol
 
-import structlog
-
 from fumehood.core.errors import InfraError
 from fumehood.engines.engine import ExitReason
-
-_log = structlog.get_logger("fumehood.engines")
 
 QUEUES_BYTES_MAX = 64 << 20
 """Far more than programs leave unread: a listing of network addresses has some kilobytes."""
@@ -107,7 +103,7 @@ def _runs_after_check(watched: _Watched, own: str) -> bool:
     except InfraError:  # The daemon does not answer, or the box is being removed.
         return True
     except Exception as error:
-        _log.warning("queues of a box cannot be read", box=watched.box.name, error=repr(error))
+        _warn("queues of a box cannot be read", box=watched.box.name, error=repr(error))
         return True
 
 
@@ -123,7 +119,7 @@ def _check(watched: _Watched, own: str) -> bool:
     queued = queued_bytes(watched.pid)
     if queued <= QUEUES_BYTES_MAX:
         return True
-    _log.warning(
+    _warn(
         "a box was killed because it filled queues of the kernel",
         box=watched.box.name,
         queued_bytes=queued,
@@ -165,3 +161,10 @@ def _start_time(pid: int | None) -> str:
     """Return when a process started, in the unit of the kernel; empty if there is none."""
     stat = _content(Path(f"/proc/{pid}/stat")).decode(errors="replace")
     return stat.rpartition(")")[2].split()[_START_TIME] if stat else ""
+
+
+def _warn(message: str, **facts: object) -> None:
+    # Imported here: boxes of bubblewrap also start without the packages of this project.
+    import structlog
+
+    structlog.get_logger("fumehood.engines").warning(message, **facts)
