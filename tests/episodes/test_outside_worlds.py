@@ -6,6 +6,7 @@ import os
 import socket
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import Thread
@@ -61,7 +62,10 @@ def _assert_is_confined(pid: int, pool: ServicePool) -> None:
     own_network = os.readlink("/proc/self/ns/net")
     assert os.readlink(f"/proc/{pid}/ns/net") != own_network
     assert "NoNewPrivs:\t1" in Path(f"/proc/{pid}/status").read_text(encoding="ascii")
-    sockets = [os.readlink(file) for file in Path(f"/proc/{pid}/fd").iterdir()]
+    sockets = []
+    for file in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # It was closed in the meantime.
+            sockets.append(os.readlink(file))
     assert not [name for name in sockets if "mariadb" in name]
 
 
