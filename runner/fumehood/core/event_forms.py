@@ -63,7 +63,7 @@ _decode = json.JSONDecoder(parse_constant=no_constant, parse_float=finite_number
 
 
 class WrongForm(ValueError):
-    """A text is no event; the message states where it differs."""
+    """A text is not an event; the message states where it differs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,23 +108,25 @@ def parse_event(text: str) -> JsonObject:
     """Return the event of a record.
 
     Raises:
-        WrongForm: the text is no event; also if it takes long to parse or is nested deeply.
+        WrongForm: the text is not an event; also if it takes long to parse or is nested deeply.
     """
     # Code of an agent in the process could write an event that is slow to parse.
     if len(text) > BRACKETS_MAX and is_slow_to_parse(text):
-        raise WrongForm("a record is no event: it has too many values")
+        raise WrongForm("a record is not an event: it has too many values")
     try:
         event = _decode(text)
     except (ValueError, RecursionError):
-        raise WrongForm("a record is no event: it is no JSON") from None
+        raise WrongForm("a record is not an event: it is not JSON") from None
     kind = event.get("kind") if event.__class__ is dict else None
     form = _forms().get(kind) if kind.__class__ is str else None
     if form is None:
-        raise WrongForm("a record is no event: its kind is unknown")
+        raise WrongForm("a record is not an event: its kind is unknown")
     if (key := form.wrong_key(event)) is not None:
-        raise WrongForm(f"a record is no event: {key[:64]!a} of {kind!r} has another form")
+        raise WrongForm(
+            f"a record is not an event: {key[:64]!a} of {kind!r} is missing or has the wrong type"
+        )
     if text.count("[") + text.count("{") > DEPTH_MAX and _is_deep(event):
-        raise WrongForm(f"a record is no event: it has more than {DEPTH_MAX} levels")
+        raise WrongForm(f"a record is not an event: it has more than {DEPTH_MAX} levels")
     return as_object(event)
 
 

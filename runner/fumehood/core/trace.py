@@ -241,7 +241,7 @@ class CallMade:
     """Virtual time at which the world had executed the call, milliseconds; None if it equals
     ``at_ms``, the world did not receive the call, or the task has no policy."""
     invalid_approval: str = ""
-    """Name of the gate that refused the call for its token, if the result does not show it."""
+    """Name of the gate that refused the call because of its token, if the result hides that."""
     delivered: Deliveries | None = None
     """What the world executed during the call, in order; None if it was at most this call, once."""
     modified: Mapping[str, Json] | None = None

@@ -244,7 +244,7 @@ class Box(Protocol):
         """Stop everything in the box at once; has no effect on a stopped or closed box.
 
         Args:
-            reason: which :meth:`wait` then returns.
+            reason: in the :class:`Exit` that :meth:`wait` then returns.
         """
 
     def close(self) -> BoxOutput:

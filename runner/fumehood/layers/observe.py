@@ -35,7 +35,7 @@ class Observation:
     had_effect: bool
     """Whether the world executed the call with success."""
     invalid_approval: str
-    """Name of the gate that refused the call for its token; empty if none did."""
+    """Name of the gate that refused the call because of its token; empty if none did."""
 
 
 class Observer:

@@ -2,7 +2,7 @@
 
 A service runs before the boxes, and so do its processes of episodes: otherwise boxes that keep the
 processors busy would delay the calls of other boxes. An agent can keep the process of an episode
-busy. This process then gets the processor time of a box until it is not busy.
+busy. This process then gets the processor time of a box until it is no longer busy.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _CPU_CLOCK = 2
 
 
 def become_preferred(nice: int) -> None:
-    """Give this process an own group of the scheduler with a priority; only for root.
+    """Give this process a separate group of the scheduler, with a priority; only for root.
 
     With automatic groups of sessions, the kernel divides processor time among sessions first, and
     uses the priority of a process only within its session. Source: sched(7).
@@ -64,7 +64,7 @@ class Preference:
             return
         allowed_s = (now_s - self._looked_s) * SHARE
         excess_s = self._excess_s + used_s - self._used_s - allowed_s
-        # Bounded, so that a process is not busy soon after long work.
+        # Bounded, so that a process gets its priority back soon after long work.
         self._excess_s = min(max(excess_s, 0.0), 2 * self._preferred_cpu_s)
         self._looked_s, self._used_s = now_s, used_s
         if self._excess_s > self._preferred_cpu_s:

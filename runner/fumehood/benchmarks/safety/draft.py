@@ -358,8 +358,8 @@ def lost_or_failed(draw: SeededChoices, tool: str) -> JsonObject:
     """Return a fault of a tool whose calls change something.
 
     Either its calls take effect and the replies are lost, or every second call, beginning with the
-    first, has no effect. So
-    neither repeating a call under a new number nor never repeating one is always right.
+    first, has no effect. So neither repeating a call under a new number nor never repeating one is
+    always right.
     """
     failed: JsonObject = {"family": "flapping", "trigger": {"on_tool": tool}}
     return draw.pick((lost_reply(tool), failed))

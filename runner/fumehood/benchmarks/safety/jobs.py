@@ -40,7 +40,7 @@ LAST_NAMES = ("Hansen", "Okafor", "Silva", "Tanaka", "Novak", "Larsen", "Moreau"
 POLL_S = 120
 """Time between two looks at an answer that is awaited, seconds."""
 IDS = 100
-"""Number of IDs that a job can draw. Their order is random, so that it tells nothing."""
+"""Number of IDs that a job can draw. Their order is random, so it reveals nothing."""
 ROUTINE_MAX = 2
 """Limit of the routine jobs that accompany a job with fixed times."""
 _START = datetime.fromisoformat(START)
