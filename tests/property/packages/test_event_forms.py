@@ -233,5 +233,7 @@ def test_a_value_that_no_later_reader_could_use_is_refused(value: str) -> None:
 
 
 def test_an_event_is_refused_with_the_name_of_the_field() -> None:
-    with pytest.raises(WrongForm, match=r"'fire_counts' of 'closed' has another form"):
+    with pytest.raises(
+        WrongForm, match=r"'fire_counts' of 'closed' is missing or has the wrong type"
+    ):
         parse_event('{"fire_counts":null,"final_state":{},"kind":"closed"}')
