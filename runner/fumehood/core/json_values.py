@@ -51,6 +51,19 @@ def canonical_json(value: object) -> str:
     return _encode_canonical(value)
 
 
+def canonical_around(value: JsonObject, name: str) -> tuple[str, str]:
+    """Return the canonical text of an object before and after the value of one more member.
+
+    Args:
+        value: the object, without the member.
+        name: of the member.
+    """
+    before = _encode_canonical({key: item for key, item in value.items() if key < name})[:-1]
+    after = _encode_canonical({key: item for key, item in value.items() if key > name})[1:]
+    start = f"{before}{',' * (before != '{')}{_encode_canonical(name)}:"
+    return start, f"{',' * (after != '}')}{after}"
+
+
 def ordered_json(value: object) -> str:
     """Return compact ASCII JSON text that keeps the order of keys, for agents."""
     return _encode_ordered(value)

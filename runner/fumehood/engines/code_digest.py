@@ -8,8 +8,6 @@ from collections.abc import Iterable, Sequence
 from hashlib import file_digest, sha256
 from pathlib import Path
 
-from docker.utils import exclude_paths
-
 from fumehood.core.errors import InputError
 from fumehood.engines.agent_code import find_module
 from fumehood.engines.box_files import NOT_COPIED
@@ -67,6 +65,9 @@ def folder_digest(folder: Path, base: str = "", *, left_out: Sequence[str] = ())
     Raises:
         InputError: the files are too large.
     """
+    # The library takes long to import, and most commands read no folder of an agent.
+    from docker.utils import exclude_paths
+
     files = sorted(exclude_paths(str(folder), [*ignored_files(folder), *left_out]))
     size = sum((folder / name).lstat().st_size for name in files)
     if size > FOLDER_BYTES_MAX:

@@ -6,7 +6,6 @@ import platform
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from pathlib import Path
 
 import structlog
@@ -33,12 +32,12 @@ from fumehood.orchestrator.stop_signals import StopRequests, deferred_stop_signa
 from fumehood.orchestrator.workspaces.checkpoints import check_not_kept
 from fumehood.orchestrator.workspaces.plans import is_inside
 from fumehood.records.files import make_private_folder
-from fumehood.records.frozen_suite import freeze_suite
+from fumehood.records.frozen_suite import suite_digest
 from fumehood.records.redaction import Redaction
 from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.run_folder import RunFolder, one_writer
-from fumehood.records.run_reader import Accept, RunReader, open_run
-from fumehood.records.seals import Signing
+from fumehood.records.run_reader import Accept, RunReader, open_run, open_written
+from fumehood.records.seals import SealedRow, Signing
 from fumehood.records.signing_key import user_key
 from fumehood.records.trust import Trust
 from fumehood.records.verify import verify
@@ -104,8 +103,8 @@ def start_run(config: RunConfig, out: Path, progress: Progress) -> RunReader:
         # The lock comes first: of two commands with the same --out, the second fails cleanly.
         with one_writer(_create_folder(out)):
             folder = RunFolder.create(out, manifest, setup.suite, signing)
-            _execute(folder, setup, place, setup.episodes, (), progress, stop)
-    return open_run(out, Trust(own=signing.key.public))
+            rows = _execute(folder, setup, place, setup.episodes, (), progress, stop)
+    return open_written(out, rows, setup.suite, signing)
 
 
 def resume_run(
@@ -219,7 +218,7 @@ def prepare_resume(folder: RunFolder, signing: Signing) -> int:
 def _plan_differences(setup: RunSetup, run: RunReader) -> list[str]:
     """Return the settings in which the plan of a run differs from a setup."""
     different = setup.config.run_differences(config_of(run))
-    if _suite_digest(setup) != run.manifest().get("suite_digest"):
+    if suite_digest(setup.suite) != run.manifest().get("suite_digest"):
         different.add("suite")
     changed = code_differences(run.manifest(), _agent_facts(setup, {}))
     different.update(f"code of {label}" for label in changed)
@@ -260,7 +259,7 @@ def _execute(
     done: Sequence[EpisodeRow],
     progress: Progress,
     stop: StopRequests,
-) -> None:
+) -> list[SealedRow]:
     config = setup.config
     progress.on_start(folder.path, place.reason, len(to_run), done)
     secret, has_team = place.secrets(), config.team is not None
@@ -287,18 +286,14 @@ def _execute(
             Redaction(secret),
         )
         run.execute(to_run, progress.on_row)
-    folder.seal()
-
-
-def _suite_digest(setup: RunSetup) -> str:
-    return sha256(freeze_suite(setup.suite).encode("ascii")).hexdigest()
+    return folder.seal()
 
 
 def _manifest(setup: RunSetup, place: Place) -> JsonObject:
     return {
         "run": secrets.token_hex(8),
         "suite": setup.suite.name,
-        "suite_digest": _suite_digest(setup),
+        "suite_digest": suite_digest(setup.suite),
         "tasks": len(setup.suite.cases),
         "config": setup.config.model_dump(mode="json"),
         **({"monitors": monitor_facts(setup.monitors)} if setup.monitors else {}),

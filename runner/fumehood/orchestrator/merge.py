@@ -44,8 +44,8 @@ from fumehood.records.seals import (
     Signing,
     digest_bytes,
     read_seal,
-    seal_row,
     sealed_files,
+    sealed_line,
 )
 from fumehood.records.shard_seals import SHARD_FACTS, SHARD_FILES, SHARDS
 from fumehood.records.signing_key import SigningKey, user_key
@@ -293,7 +293,6 @@ def _sealed_rows(
         seal = row.pop("seal")
         assert isinstance(seal, dict)
         records, files = int(str(seal["records"])), sealed_files(seal["files"])
-        sealed = seal_row(row, key, run=run, after=after, records=records, files=files)
-        lines.append(canonical_json(sealed) + "\n")
-        after = digest_bytes(lines[-1].encode("ascii"))
-    return "".join(lines)
+        lines.append(sealed_line(row, key, run=run, after=after, records=records, files=files))
+        after = digest_bytes(lines[-1])
+    return b"".join(lines).decode("ascii")

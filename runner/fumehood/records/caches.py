@@ -17,7 +17,7 @@ from pathlib import Path
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.task import Suite
 from fumehood.records.files import write_whole
-from fumehood.records.frozen_suite import freeze_suite
+from fumehood.records.frozen_suite import suite_digest
 
 BASELINE_FORMAT = "fumehood.baseline/1"
 PROBE_FORMAT = "fumehood.probe/1"
@@ -82,15 +82,8 @@ def _baseline_file(name: str, suite: Suite) -> Path:
     return _state_folder() / "baselines" / f"{name}-{_baseline_digest(suite)[:32]}.json"
 
 
-_last_digest: list[tuple[Suite, str]] = []
-"""The suite of the last digest; it is frozen once for all baselines of a command."""
-
-
 def _baseline_digest(suite: Suite) -> str:
-    if not _last_digest or _last_digest[0][0] is not suite:
-        text = f"{_code_digest()}\n{freeze_suite(suite)}"
-        _last_digest[:] = [(suite, sha256(text.encode()).hexdigest())]
-    return _last_digest[0][1]
+    return sha256(f"{_code_digest()}\n{suite_digest(suite)}".encode()).hexdigest()
 
 
 def _probe_file(engine: str, detail: str) -> Path:

@@ -127,10 +127,10 @@ def force_all_to_disk(folder: Path, files: Sequence[Path]) -> None:
         os.close(descriptor)
 
 
-def write_or_remove(path: str | Path, content: str) -> None:
-    """Write an ASCII file, or remove it if the disk is full. A power cut may truncate it."""
+def write_or_remove(path: str | Path, content: bytes) -> None:
+    """Write a file, or remove it if the disk is full. A power cut may truncate it."""
     try:
-        with open(path, "w", encoding="ascii", opener=open_no_link) as file:
+        with open(path, "wb", opener=open_no_link) as file:
             file.write(content)
     except OSError:
         Path(path).unlink(missing_ok=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from hashlib import sha256
 from typing import Any
 
 from fumehood.core.conversation import ConversationSpec, Turn
@@ -22,6 +23,18 @@ def freeze_suite(suite: Suite) -> str:
     Keys keep their order: faults rename arguments in it, and agents read results in it.
     """
     return "".join(ordered_json(_case_to_json(case)) + "\n" for case in suite.cases)
+
+
+_last_digest: list[tuple[Suite, str]] = []
+"""The suite whose digest was computed last: a command asks several times for that of one suite."""
+
+
+def suite_digest(suite: Suite) -> str:
+    """Return the SHA-256 of the stored form of a suite in hex."""
+    if not _last_digest or _last_digest[0][0] is not suite:
+        digest = sha256(freeze_suite(suite).encode("ascii")).hexdigest()
+        _last_digest[:] = [(suite, digest)]
+    return _last_digest[0][1]
 
 
 def read_frozen_suite(name: str, lines: Iterable[str]) -> Suite:

@@ -39,7 +39,16 @@ from fumehood.records.files import (
 )
 from fumehood.records.frozen_suite import freeze_suite
 from fumehood.records.row import EpisodeName, EpisodeRow
-from fumehood.records.seals import ROWS, UNREADABLE, Sealing, Signing, digest_bytes, row_lines
+from fumehood.records.seals import (
+    ROWS,
+    UNREADABLE,
+    SealedRow,
+    Sealing,
+    Signing,
+    WrittenTrace,
+    digest_bytes,
+    row_lines,
+)
 from fumehood.records.signing_key import KEY_VARIABLE
 from fumehood.records.trace_lines import read_record, record_line
 
@@ -88,6 +97,8 @@ class RunFolder:
         self._lock = Lock()
         self._sealing: Sealing | None = None
         self._created: set[str] = set()
+        self._written: dict[str, WrittenTrace] = {}
+        """Traces that no row names yet, by path."""
         self._rows_size: int | None = None
         """Size of the rows after the last append, bytes; None before the first."""
         self.other_isolation = ""
@@ -176,27 +187,29 @@ class RunFolder:
             with self._writing():
                 self._sealing.reopen()
 
-    def seal(self) -> None:
+    def seal(self) -> list[SealedRow]:
         """Seal the run if it is signed and every episode has its row.
+
+        Returns:
+            The rows in the order in which they were written; none of an unsigned run.
 
         Raises:
             InfraError: another program removed or changed the rows, or the seal cannot be written.
         """
         if self._sealing is None:
-            return
+            return []
         lines = row_lines(self.path)
         if self._rows_size not in (None, sum(map(len, lines))):
             raise InfraError(
                 f"{self.path / ROWS} was removed or changed by another program during the run; "
                 f"run fumehood resume {self.path}"
             )
-        digests = {}
-        for line in lines:
-            digests[EpisodeRow.from_json(json.loads(line)).name] = digest_bytes(line)
+        rows = [SealedRow.from_json(json.loads(line), digest_bytes(line)) for line in lines]
         with self._writing():
             for folder in CASSETTE_FOLDERS:
                 Cassette(self.path / folder).drop_unreferenced()
-            self._sealing.seal_run(digests)
+            self._sealing.seal_run({row.row.name: row.digest for row in rows})
+        return rows
 
     def manifest(self) -> JsonObject:
         """Return the content of ``run.json``.
@@ -274,11 +287,13 @@ class RunFolder:
             if self._sealing is None:
                 lines = [(canonical_json(row.to_json()) + "\n").encode("ascii") for row in rows]
             else:
-                lines = self._sealing.row_lines(rows)
+                lines = self._sealing.row_lines(rows, self._written)
             content = b"".join(lines)
             self._rows_size = append_whole(self.path / ROWS, content, self._rows_size)
             if self._sealing is not None:
                 self._sealing.continue_after(lines[-1])
+            for row in rows:
+                self._written.pop(row.trace, None)
 
     def write_trace(self, name: EpisodeName, records: Sequence[Record]) -> str:
         """Write a complete trace and return its path within the folder.
@@ -294,11 +309,13 @@ class RunFolder:
         lines = [record_line(record) for record in records]
         if lines:
             lines[0] = record_line(records[0], self.other_isolation or self._isolation)
-        path = f"{self.path}/{name.trace_path}"
+        where, content = name.trace_path, "".join(lines).encode("ascii")
+        path = f"{self.path}/{where}"
         with self._writing():
             self._create(os.path.dirname(path))
-            write_or_remove(path, "".join(lines))
-        return name.trace_path
+            write_or_remove(path, content)
+        self._written[where] = WrittenTrace.of(content)
+        return where
 
     def read_trace(self, row: EpisodeRow) -> list[Record]:
         """Return the trace of an episode.

@@ -5,13 +5,14 @@
     run = open_run(path, Trust.of_user())                   refuses what does not verify
     run = open_run(path, trust, Accept.UNVERIFIED)          reads it anyway; run.provenance.mark
                                                             is then part of every output
+    run = open_written(path, rows, suite, signing)          what this process has just sealed
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
@@ -30,7 +31,14 @@ from fumehood.records.frozen_suite import read_frozen_suite
 from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.run_folder import FORMAT, RunFolder, not_a_run, parse_trace
 from fumehood.records.run_memory import RunMemory
-from fumehood.records.seals import PLAN_FILES, UNREADABLE, digest_bytes, row_lines
+from fumehood.records.seals import (
+    PLAN_FILES,
+    UNREADABLE,
+    SealedRow,
+    Signing,
+    digest_bytes,
+    row_lines,
+)
 from fumehood.records.trace_lines import unparsed_records
 from fumehood.records.trust import SHOWN_DIGITS, Trust
 from fumehood.records.verify import Verification, verify
@@ -117,6 +125,7 @@ class RunReader:
         trace_digests: dict[str, str] | None,
         row_digests: dict[EpisodeName, str],
         memory: RunMemory | None = None,
+        suite: Suite | None = None,
     ) -> None:
         """Create the reader.
 
@@ -128,6 +137,7 @@ class RunReader:
             trace_digests: SHA-256 of each sealed trace by path; None accepts any trace.
             row_digests: SHA-256 of each sealed row, in the order of the plan.
             memory: of what earlier readers computed; None remembers nothing.
+            suite: the tasks that the plan contains; None reads them from it.
         """
         self.path = path
         self.provenance = provenance
@@ -136,6 +146,7 @@ class RunReader:
         self._trace_digests = trace_digests
         self._row_digests = row_digests
         self._memory = memory
+        self._given_suite = suite
 
     def manifest(self) -> JsonObject:
         """Return the content of ``run.json``."""
@@ -167,6 +178,8 @@ class RunReader:
 
     @cached_property
     def _suite(self) -> Suite:
+        if self._given_suite is not None:
+            return self._given_suite
         try:
             lines = self._plan[_SUITE].decode("ascii").splitlines()
         except (KeyError, ValueError):
@@ -295,14 +308,54 @@ def open_run(
         rows = RunFolder(path).rows()
         provenance = _provenance(path, verification, trust, len(rows), problem)
         return RunReader(path, replace(provenance, shard=shard), plan, rows, None, {})
-    sealed = verification.rows.values()
-    digests = {file.path: file.sha256 for row in sealed for file in row.files}
-    rows = [row.row for row in sealed]
-    by_name = verification.rows
-    by_plan = {name: by_name[name].digest for name in verification.order if name in by_name}
     provenance = _provenance(path, verification, trust, verification.episodes)
     provenance = replace(provenance, shard=shard)
-    return RunReader(path, provenance, dict(verification.plan), rows, digests, by_plan, memory)
+    return _reader(path, provenance, dict(verification.plan), verification, memory)
+
+
+def open_written(
+    path: Path, rows: Sequence[SealedRow], suite: Suite, signing: Signing
+) -> RunReader:
+    """Return the content of a run that this process has just played and sealed.
+
+    Nothing is verified, because this process wrote it.
+
+    Args:
+        path: of the run folder.
+        rows: one per episode.
+        suite: its tasks.
+        signing: the key that signed the run, and the plan.
+
+    Raises:
+        InputError: another program removed the plan of the run.
+    """
+    plan = _read_plan(path)
+    written = Verification(
+        signing.key.public,
+        len(signing.episodes),
+        (),
+        is_final=True,
+        rows={row.row.name: row for row in rows},
+        order=signing.episodes,
+    )
+    shard = _shard_of(_manifest_of(path, plan))
+    provenance = _provenance(path, written, Trust(own=written.key), written.episodes)
+    return _reader(path, replace(provenance, shard=shard), plan, written, suite=suite)
+
+
+def _reader(
+    path: Path,
+    provenance: Provenance,
+    plan: dict[str, bytes],
+    verification: Verification,
+    memory: RunMemory | None = None,
+    suite: Suite | None = None,
+) -> RunReader:
+    by_name = verification.rows
+    rows = [row.row for row in by_name.values()]
+    digests = {file.path: file.sha256 for row in by_name.values() for file in row.files}
+    by_plan = {name: by_name[name].digest for name in verification.order if name in by_name}
+    return RunReader(path, provenance, plan, rows, digests, by_plan, memory, suite)
 
 
 def open_running(path: Path) -> RunReader:

@@ -7,6 +7,7 @@ covers the plan in order and, when every episode has its row, all rows.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -14,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from fumehood.core.errors import InputError
-from fumehood.core.json_values import Json, JsonObject, canonical_json
+from fumehood.core.json_values import Json, JsonObject, canonical_around, canonical_json
+from fumehood.records.cassette import CASSETTE_FOLDERS
 from fumehood.records.files import digest_file, force_all_to_disk, read_plain, write_whole
 from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.signing_key import SigningKey, is_signed_by
@@ -54,6 +56,20 @@ class SealedFile:
 
 
 @dataclass(frozen=True, slots=True)
+class WrittenTrace:
+    """What a seal states of a trace."""
+
+    records: int
+    """Number of its records."""
+    sha256: str
+
+    @classmethod
+    def of(cls, content: bytes) -> WrittenTrace:
+        """Return what a seal states of a trace with this content."""
+        return cls(content.count(b"\n"), digest_bytes(content))
+
+
+@dataclass(frozen=True, slots=True)
 class SealedEpisode:
     """A planned episode."""
 
@@ -65,6 +81,39 @@ class SealedEpisode:
         """Return the JSON object of this episode in the seal of a run."""
         name = self.name
         return {"agent": name.agent, "task": name.task, "trial": name.trial, "row": self.row}
+
+
+@dataclass(frozen=True, slots=True)
+class SealedRow:
+    """A row with its seal."""
+
+    row: EpisodeRow
+    digest: str
+    """SHA-256 of its line."""
+    after: Json
+    """SHA-256 of the line before it."""
+    files: tuple[SealedFile, ...]
+    """Files of its episode."""
+    records: int
+    """Number of records of its trace."""
+
+    @classmethod
+    def from_json(cls, value: JsonObject, digest: str) -> SealedRow:
+        """Return the row of a line, without checking its seal.
+
+        Args:
+            value: content of the line.
+            digest: SHA-256 of the line.
+
+        Raises:
+            KeyError, TypeError, ValueError: the value is not a row with its seal.
+        """
+        seal = value["seal"]
+        if not isinstance(seal, dict):
+            raise TypeError("seal must be an object")
+        files = tuple(sealed_files(seal["files"]))
+        records = int(str(seal["records"]))
+        return cls(EpisodeRow.from_json(value), digest, seal["after"], files, records)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,14 +189,31 @@ class Sealing:
         self._run = run
         self._after: str | None = None
 
-    def row_lines(self, rows: Sequence[EpisodeRow]) -> list[bytes]:
-        """Return the lines of rows with their seals, to be appended next."""
+    def row_lines(
+        self, rows: Sequence[EpisodeRow], traces: Mapping[str, WrittenTrace]
+    ) -> list[bytes]:
+        """Return the lines of rows with their seals, to be appended next.
+
+        Args:
+            rows: to seal.
+            traces: those that this process has written, by path; the others are read.
+        """
         if self._after is None:
             before = row_lines(self._path)
             self._after = digest_bytes(before[-1]) if before else FIRST
+        has_exchanges = any(os.path.isdir(self._path / name) for name in CASSETTE_FOLDERS)
         lines: list[bytes] = []
         for row in rows:
-            lines.append(self._row_line(row, digest_bytes(lines[-1]) if lines else self._after))
+            records, files = _contents(self._path, row, traces.get(row.trace), has_exchanges)
+            line = sealed_line(
+                row.to_json(),
+                self._signing.key,
+                run=self._run,
+                after=digest_bytes(lines[-1]) if lines else self._after,
+                records=records,
+                files=files,
+            )
+            lines.append(line)
         return lines
 
     def continue_after(self, line: bytes) -> None:
@@ -188,18 +254,6 @@ class Sealing:
         if read_seal(self._path).is_final:
             self._write(files=self._plan_files(), episodes=self._episodes({}))
 
-    def _row_line(self, row: EpisodeRow, after: str) -> bytes:
-        records, files = _contents(self._path, row)
-        sealed = seal_row(
-            row.to_json(),
-            self._signing.key,
-            run=self._run,
-            after=after,
-            records=records,
-            files=files,
-        )
-        return (canonical_json(sealed) + "\n").encode("ascii")
-
     def _plan_files(self) -> tuple[SealedFile, ...]:
         return tuple(file for file in read_seal(self._path).files if file.path in PLAN_FILES)
 
@@ -214,7 +268,7 @@ class Sealing:
         write_whole(self._path / SEAL, canonical_json(seal.signed(key)) + "\n")
 
 
-def seal_row(
+def sealed_line(
     row: JsonObject,
     key: SigningKey,
     *,
@@ -222,8 +276,8 @@ def seal_row(
     after: str,
     records: int,
     files: Sequence[SealedFile],
-) -> JsonObject:
-    """Return a row with its seal.
+) -> bytes:
+    """Return the line of a row with its seal.
 
     Args:
         row: without a seal.
@@ -238,8 +292,13 @@ def seal_row(
         "records": records,
         "files": [file.to_json() for file in files],
     }
-    signature = key.sign(_row_statement({**row, "seal": seal}, run))
-    return {**row, "seal": {**seal, "signature": signature}}
+    # The signed text and the line have the same row, whose text is therefore written once.
+    before, behind = canonical_around(row, "seal")
+    start, end = canonical_around({"format": ROW_FORMAT, "run": run}, "row")
+    signed = f"{start}{before}{canonical_json(seal)}{behind}{end}"
+    signature = key.sign_bytes(signed.encode("ascii")).hex()
+    sealed = canonical_json({**seal, "signature": signature})
+    return f"{before}{sealed}{behind}\n".encode("ascii")
 
 
 def row_is_signed(row: JsonObject, run: str, public: str) -> bool:
@@ -254,7 +313,7 @@ def row_is_signed(row: JsonObject, run: str, public: str) -> bool:
     if not isinstance(seal, dict):
         return False
     unsigned = {name: value for name, value in seal.items() if name != "signature"}
-    statement = _row_statement({**row, "seal": unsigned}, run)
+    statement: JsonObject = {"format": ROW_FORMAT, "run": run, "row": {**row, "seal": unsigned}}
     return is_signed_by(public, statement, seal.get("signature"))
 
 
@@ -318,19 +377,20 @@ def episode_files(name: EpisodeName) -> tuple[str, ...]:
     return name.trace_path, *output, name.cassette_path, name.judge_path
 
 
-def _row_statement(row: JsonObject, run: str) -> JsonObject:
-    return {"format": ROW_FORMAT, "run": run, "row": row}
-
-
-def _contents(path: Path, row: EpisodeRow) -> tuple[int, list[SealedFile]]:
+def _contents(
+    path: Path, row: EpisodeRow, written: WrittenTrace | None, has_exchanges: bool
+) -> tuple[int, list[SealedFile]]:
     """Return the number of records of a row's trace, and the files of its episode."""
     # Joining a path takes as long as opening a file, so the names are joined as text.
     records, files = 0, list[SealedFile]()
     if row.trace:
-        with open(f"{path}/{row.trace}", "rb") as file:
-            trace = file.read()
-        records = trace.count(b"\n")
-        files.append(SealedFile(row.trace, digest_bytes(trace)))
+        if written is None:
+            with open(f"{path}/{row.trace}", "rb") as file:
+                written = WrittenTrace.of(file.read())
+        records = written.records
+        files.append(SealedFile(row.trace, written.sha256))
+    if not (row.stdout_bytes or row.stderr_bytes or has_exchanges):
+        return records, files
     stdout, stderr, *exchanges = episode_files(row.name)[1:]
     streams = ((stdout, row.stdout_bytes > 0), (stderr, row.stderr_bytes > 0))
     printed = [name for name, has_output in streams if has_output]

@@ -20,7 +20,7 @@ from fumehood.core.json_values import Json, JsonObject, canonical_json
 from fumehood.core.trace import BrokenTrace, CutTrace, Record, verify_chain
 from fumehood.records.cassette import CASSETTE_FOLDERS, Cassette
 from fumehood.records.files import digest_file, read_plain
-from fumehood.records.row import EpisodeName, EpisodeRow
+from fumehood.records.row import EpisodeName
 from fumehood.records.run_folder import FORMAT, RunFolder
 from fumehood.records.run_memory import RunMemory
 from fumehood.records.seals import (
@@ -32,12 +32,12 @@ from fumehood.records.seals import (
     UNREADABLE,
     RunSeal,
     SealedFile,
+    SealedRow,
     digest_bytes,
     episode_files,
     read_seal,
     row_is_signed,
     row_lines,
-    sealed_files,
 )
 from fumehood.records.shard_seals import SHARDS, shard_damage
 
@@ -93,19 +93,6 @@ class Verification:
     def episodes(self) -> int:
         """Number of episodes whose row is as sealed."""
         return len(self.rows)
-
-
-@dataclass(frozen=True, slots=True)
-class SealedRow:
-    """A row whose seal is valid."""
-
-    row: EpisodeRow
-    digest: str
-    """SHA-256 of its line."""
-    files: tuple[SealedFile, ...]
-    """Files of its episode."""
-    records: int
-    """Number of records of its trace."""
 
 
 def verify(path: Path, key: str | None = None, memory: RunMemory | None = None) -> Verification:
@@ -214,18 +201,10 @@ def _read_row(
 ) -> tuple[SealedRow, Json, bool]:
     """Return a row, the digest of the row before it, and whether the row is signed."""
     value: JsonObject = json.loads(line)
-    seal = value["seal"]
-    if not isinstance(seal, dict):
-        raise TypeError("seal must be an object")
-    row = SealedRow(
-        EpisodeRow.from_json(value),
-        digest,
-        tuple(sealed_files(seal["files"])),
-        int(str(seal["records"])),
-    )
+    row = SealedRow.from_json(value, digest)
     is_canonical = f"{canonical_json(value)}\n".encode("ascii") == line
     is_signed = is_canonical and (is_sealed or row_is_signed(value, run.run, run.key))
-    return row, seal["after"], is_signed
+    return row, row.after, is_signed
 
 
 def _set_damage(path: Path, seal: RunSeal, rows: dict[EpisodeName, SealedRow]) -> Iterator[Damage]:

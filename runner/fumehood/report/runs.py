@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from itertools import chain, count
 from pathlib import PurePath
 
 from fumehood.core.json_values import Json, JsonObject, as_object
 from fumehood.core.task import Suite
 from fumehood.core.teams import without_teams
-from fumehood.records.frozen_suite import freeze_suite
+from fumehood.records.frozen_suite import suite_digest
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_reader import RunReader
 from fumehood.report.results import Result, join_results
@@ -104,7 +103,7 @@ class Run:
         """Digest of the suite; of the tasks of one agent if a team plays them."""
         if self.team == NO_TEAM:
             return str(self.manifest.get("suite_digest", ""))
-        return sha256(freeze_suite(without_teams(self.suite)).encode("ascii")).hexdigest()
+        return suite_digest(without_teams(self.suite))
 
     @property
     def named_levels(self) -> Mapping[str, str]:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fumehood.core.json_values import (
+    canonical_around,
     canonical_json,
     copy_json,
     digest_json,
@@ -45,6 +46,16 @@ def test_the_order_of_keys_does_not_matter(value: dict[str, Any], seed: int) -> 
 def test_the_text_is_one_line_of_ascii(value: Any) -> None:
     assert canonical_json(value).isascii()
     assert canonical_json(value).isprintable()
+
+
+@bounded
+@given(OBJECTS, st.text(max_size=8), VALUES)
+def test_the_text_around_a_member_is_that_of_the_whole_object(
+    value: dict[str, Any], name: str, member: Any
+) -> None:
+    others = {key: item for key, item in value.items() if key != name}
+    before, after = canonical_around(others, name)
+    assert f"{before}{canonical_json(member)}{after}" == canonical_json({**others, name: member})
 
 
 @bounded

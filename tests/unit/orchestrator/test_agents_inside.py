@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fumehood.core.errors import InputError
-from fumehood.engines.images.folder import starts_from_workspace
+from fumehood.engines.images.dockerfile import starts_from_workspace
 from fumehood.orchestrator.config import run_config
 from fumehood.orchestrator.setup import RunSetup
 from fumehood.orchestrator.workspaces.episode_boxes import CHANGED_MAX, changed_files

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from fumehood.cli.main import COMMANDS, fumehood
 from fumehood.core.errors import InputError
 from fumehood.core.trace import Chain
-from fumehood.records.seals import FIRST, SealedFile, digest_bytes, seal_row
+from fumehood.records.seals import FIRST, SealedFile, digest_bytes, sealed_line
 from fumehood.records.signing_key import SigningKey
 from fumehood.records.trust import Trust, read_trusted_keys, write_trusted_keys
 from tests.parts.cut_short import cut_short
@@ -111,12 +111,11 @@ def sign_rows_again(run: Path) -> None:
         row = json.loads(line)
         seal = row.pop("seal")
         files = [SealedFile(**file) for file in seal["files"]]
-        signed = seal_row(
-            row, STRANGER, run="r", after=before, records=seal["records"], files=files
+        lines.append(
+            sealed_line(row, STRANGER, run="r", after=before, records=seal["records"], files=files)
         )
-        lines.append(json.dumps(signed, separators=(",", ":"), sort_keys=True) + "\n")
-        before = digest_bytes(lines[-1].encode())
-    (run / "episodes.jsonl").write_text("".join(lines))
+        before = digest_bytes(lines[-1])
+    (run / "episodes.jsonl").write_bytes(b"".join(lines))
 
 
 def tear_the_last_row(run: Path) -> None:

@@ -71,7 +71,7 @@ def test_only_regular_files_are_read(tmp_path: Path, kind: str) -> None:
     ("name", "write"),
     [
         ("file.partial", lambda path: write_whole(path.with_suffix(""), "new")),
-        ("file", lambda path: write_or_remove(path, "new")),
+        ("file", lambda path: write_or_remove(path, b"new")),
         ("file", lambda path: write_plain(path, b"new")),
         ("file", lambda path: append_whole(path, b"new")),
     ],

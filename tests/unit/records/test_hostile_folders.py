@@ -17,7 +17,7 @@ from fumehood.core.json_values import canonical_json
 from fumehood.core.trace import ModelExchange
 from fumehood.records.cassette import Cassette
 from fumehood.records.run_reader import Accept, open_run
-from fumehood.records.seals import FIRST, SealedFile, seal_row
+from fumehood.records.seals import FIRST, SealedFile, sealed_line
 from fumehood.records.trust import Trust
 from fumehood.records.verify import verify
 from tests.parts.sealed_runs import KEY, NAMES, finished_run, new_run, play
@@ -185,10 +185,10 @@ def test_a_row_that_seals_foreign_files_is_named(path: str, tmp_path: Path) -> N
     play(folder, NAMES[1])
     value = json.loads((folder.path / "episodes.jsonl").read_text())
     del value["seal"]
-    signed = seal_row(
+    line = sealed_line(
         value, KEY, run="r1", after=FIRST, records=1, files=[SealedFile(path, "0" * 64)]
     )
-    (folder.path / "episodes.jsonl").write_text(canonical_json(signed) + "\n")
+    (folder.path / "episodes.jsonl").write_bytes(line)
     assert f"agent/t2/0: its seal names a file of another episode: {path}" in damage_of(folder.path)
 
 

@@ -259,7 +259,9 @@ def test_a_sealed_file_that_is_no_trace_is_an_input_error(tmp_path: Path, text: 
     folder = new_run(tmp_path / "run")
     where = folder.write_trace(NAMES[0], trace_of("t1"))
     (folder.path / where).write_text(text, encoding="latin-1")
-    folder.append_row(row(NAMES[0], trace=where, trace_digest="0" * 64))
+    signer = RunFolder.open(folder.path)
+    signer.sign_with(Signing(KEY, NAMES))
+    signer.append_row(row(NAMES[0], trace=where, trace_digest="0" * 64))
     run = open_run(folder.path, Trust(KEY.public, {}))
     with pytest.raises(InputError, match="is not a readable trace"):
         run.read_trace(run.rows()[0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -19,6 +18,7 @@ from fumehood.engines.images.agent_python import build_agent_python
 from fumehood.engines.images.agent_shell import NAME as AGENT_SHELL
 from fumehood.engines.images.agent_shell import build_agent_shell
 from fumehood.engines.images.build import build
+from fumehood.engines.images.dockerfile import WORKSPACE_ARGUMENT, starts_from_workspace
 from fumehood.engines.images.python_3_13 import NAME as PYTHON_3_13
 from fumehood.engines.images.python_3_13 import build_python_3_13
 
@@ -26,28 +26,12 @@ NAME = "fumehood/agent-folder"
 MADE_FROM = "fumehood.made_from"
 """Label of an image with its folder, used to find stale images."""
 
-WORKSPACE_ARGUMENT = "FUMEHOOD_WORKSPACE"
-"""Argument of a Dockerfile with the image of the task, on which an agent inside a workspace is
-built."""
-_FROM_WORKSPACE = re.compile(
-    rf"^\s*FROM\s+\$(?:{WORKSPACE_ARGUMENT}\b|\{{{WORKSPACE_ARGUMENT}\}})",
-    re.MULTILINE | re.IGNORECASE,
-)
 _BASES: Mapping[str, Callable[[Callable[[str], None], Daemon], str]] = {
     AGENT_NODE: build_agent_node,
     AGENT_PYTHON: build_agent_python,
     AGENT_SHELL: build_agent_shell,
     PYTHON_3_13: build_python_3_13,
 }
-
-
-def starts_from_workspace(folder: Path) -> bool:
-    """Return whether the agent of a folder runs inside the workspace of its task."""
-    try:
-        text = (folder / "Dockerfile").read_text("utf-8", "replace")
-    except OSError:
-        return False
-    return _FROM_WORKSPACE.search(text) is not None
 
 
 def build_folder(

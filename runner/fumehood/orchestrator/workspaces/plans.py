@@ -23,7 +23,7 @@ from fumehood.engines.engine import (
     WorkspaceEngine,
     WorkspaceImage,
 )
-from fumehood.engines.images.folder import starts_from_workspace
+from fumehood.engines.images.dockerfile import starts_from_workspace
 from fumehood.engines.images.helper import build_helper
 from fumehood.engines.registry import choose_engine
 from fumehood.orchestrator.workspaces.checkpoints import CHECKPOINT, Checkpoint, checkpoint_of
