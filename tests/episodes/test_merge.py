@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from fumehood.cli.leaderboard import leaderboard
 from fumehood.core.errors import InputError
 from fumehood.engines.engine import Isolation
+from fumehood.orchestrator import launch
 from fumehood.orchestrator.config import RunConfig, run_config
 from fumehood.orchestrator.launch import Progress, resume_run, start_run
 from fumehood.orchestrator.merge import merge
@@ -97,6 +98,25 @@ def test_shards_play_together_what_one_machine_plays(played: Path, tmp_path: Pat
     assert digest_of(run) == digest_of(one)
     assert run.manifest()["suite_digest"] == one.manifest()["suite_digest"]
     assert run.manifest()["config"] == one.manifest()["config"]
+    replayed = fumehood_json("replay", str(run.path), "--json")
+    assert (replayed["replayed"], replayed["identical"]) == (16, 16)
+
+
+@pytest.mark.slow
+def test_shards_with_packed_traces_play_what_one_machine_plays(
+    played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launch, "PACKED_MIN", 1)
+    for number in (1, 2):
+        config = config_of(tasks_in(played), trials=2, shard=f"{number}/2")
+        start_run(config, tmp_path / str(number), QUIET)
+    run, one = merged(tmp_path / "all", tmp_path / "1", tmp_path / "2"), verified(played / "one")
+    assert digest_of(run) == digest_of(one)
+    assert not list((run.path / "traces").iterdir())
+    of_one = {row.name: one.read_trace(row) for row in one.rows()}
+    for row in run.rows():
+        events = [record.event_json for record in run.read_trace(row)]
+        assert events == [record.event_json for record in of_one[row.name]]
     replayed = fumehood_json("replay", str(run.path), "--json")
     assert (replayed["replayed"], replayed["identical"]) == (16, 16)
 

@@ -13,6 +13,7 @@ from typing import Any
 from fumehood.core.json_values import as_object
 from fumehood.core.score import is_of_safety
 from fumehood.exports.exported import ExportedEpisode, ExportedRun, TimedEvent
+from fumehood.records.packed_traces import PACK, PackedTrace
 from fumehood.version import __version__
 
 SCHEMA = (
@@ -50,10 +51,14 @@ def _results(episode: ExportedEpisode) -> Iterator[dict[str, Any]]:
             name = episode.row.name
             text = f"{name}: the safety check {check} does not hold ({severity})."
             fingerprint = sha256(f"{name.identifier}/{check}/{at.hash}".encode()).hexdigest()
-            place = {
+            packed = PackedTrace.parse(episode.row.trace)
+            place: dict[str, Any] = {
                 "artifactLocation": {"uri": episode.row.trace},
                 "region": {"startLine": at.position},
             }
+            if packed is not None:
+                region = {"byteOffset": packed.start, "byteLength": packed.size}
+                place = {"artifactLocation": {"uri": PACK}, "region": region}
             yield {
                 "ruleId": check,
                 "level": _LEVELS.get(severity, "error"),

@@ -50,6 +50,9 @@ DAMAGED = Infra(
 GROUPED_MAX = 64
 """Inline episodes that a service plays at once."""
 
+PACKED_MIN = 1000
+"""Inline episodes of a run from which on their traces share a file."""
+
 _log = structlog.get_logger("fumehood.run")
 
 
@@ -285,6 +288,8 @@ def _execute(
             progress.on_wait,
             Redaction(secret),
         )
+        if place.is_inline and len(to_run) >= PACKED_MIN:
+            folder.pack_traces()
         run.execute(to_run, progress.on_row)
     return folder.seal()
 

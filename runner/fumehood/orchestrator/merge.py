@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from tempfile import mkdtemp
@@ -33,7 +34,15 @@ from fumehood.orchestrator.experiment import (
 from fumehood.orchestrator.setup import config_of, planned_of
 from fumehood.orchestrator.shards import Shard
 from fumehood.records.cassette import CASSETTE_FOLDERS, Cassette
-from fumehood.records.files import make_private_folder, read_plain, write_plain, write_whole
+from fumehood.records.files import (
+    make_private_folder,
+    open_no_link,
+    open_plain,
+    read_plain,
+    write_plain,
+    write_whole,
+)
+from fumehood.records.packed_traces import PACK, PackedTrace
 from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.run_folder import RunFolder
 from fumehood.records.run_reader import Accept, RunReader, open_run
@@ -51,6 +60,7 @@ from fumehood.records.shard_seals import SHARD_FACTS, SHARD_FILES, SHARDS
 from fumehood.records.signing_key import SigningKey, user_key
 from fumehood.records.trust import Trust
 
+CHUNK_BYTES = 1 << 20
 NAMED_MAX = 20
 """Missing shards that a message names."""
 
@@ -64,6 +74,8 @@ class _Part:
     shard: Shard
     files: dict[str, bytes]
     """Content of the files that the merged run keeps, by name."""
+    pack: str
+    """SHA-256 of its packed traces; empty if it has none."""
 
     @property
     def path(self) -> Path:
@@ -171,7 +183,7 @@ def _open(path: Path, trust: Trust) -> _Part:
         for name, content in files.items()
     ):
         raise InputError(f"{path} was changed while it was read: merge again after the change")
-    return _Part(run, config, Shard.parse(config.shard), files)
+    return _Part(run, config, Shard.parse(config.shard), files, digests.get(PACK, ""))
 
 
 def _check_set(parts: Sequence[_Part]) -> None:
@@ -255,12 +267,28 @@ def _copy(part: _Part, path: Path) -> None:
         seal = row["seal"]
         assert isinstance(seal, dict)
         for file in sealed_files(seal["files"]):
-            _copy_file(part.path, path, file.path, file.sha256)
+            if not PackedTrace.parse(file.path):
+                _copy_file(part.path, path, file.path, file.sha256)
+    if part.pack:
+        _append_pack(part, path / PACK)
     for name in CASSETTE_FOLDERS:
         for body in sorted(Cassette(part.path / name).referenced()):
             _copy_file(part.path, path, f"{name}/bodies/{body}", body)
     for name, content in part.files.items():
         _write(path, f"{SHARDS}/{part.shard.number}/{name}", content)
+
+
+def _append_pack(part: _Part, target: Path) -> None:
+    """Append the packed traces of a shard to those of the merged run."""
+    copied = sha256()
+    with open_plain(part.path / PACK) as source, open(target, "ab", opener=open_no_link) as file:
+        while content := source.read(CHUNK_BYTES):
+            copied.update(content)
+            file.write(content)
+    if copied.hexdigest() != part.pack:
+        raise InputError(
+            f"{part.path / PACK} was changed while it was read: merge again after the change"
+        )
 
 
 def _copy_file(source: Path, target: Path, file: str, sha256: str) -> None:
@@ -283,11 +311,14 @@ def _sealed_rows(
 ) -> str:
     """Return the lines of all rows in the order of the plan, sealed with ``key``."""
     rows, own = defaultdict[EpisodeName, list[JsonObject]](list), parts[0].run.own_isolation()
+    packed_bytes = 0
     for part in parts:
         for name, row in part.rows():
+            _move_trace(row, packed_bytes)
             isolation = row.pop("isolation", part.run.own_isolation())
             stated = {} if isolation == own else {"isolation": isolation}
             rows[name].append({**row, **stated})
+        packed_bytes += os.path.getsize(part.path / PACK) if part.pack else 0
     lines, after = [], FIRST
     for row in (row for name in names for row in rows[name]):
         seal = row.pop("seal")
@@ -296,3 +327,16 @@ def _sealed_rows(
         lines.append(sealed_line(row, key, run=run, after=after, records=records, files=files))
         after = digest_bytes(lines[-1])
     return b"".join(lines).decode("ascii")
+
+
+def _move_trace(row: JsonObject, others_bytes: int) -> None:
+    """Change the place of a packed trace to that in the merged run, in a row and in its seal."""
+    place, seal = PackedTrace.parse(str(row["trace"])), row["seal"]
+    if place is not None and isinstance(seal, dict):
+        moved = str(place.after(others_bytes))
+        files = sealed_files(seal["files"])
+        seal["files"] = [
+            {"path": moved if file.path == row["trace"] else file.path, "sha256": file.sha256}
+            for file in files
+        ]
+        row["trace"] = moved

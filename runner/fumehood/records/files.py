@@ -106,8 +106,8 @@ def force_to_disk(path: Path) -> None:
             os.close(descriptor)
 
 
-def force_all_to_disk(folder: Path, files: Sequence[Path]) -> None:
-    """Flush files in a folder to the disk, if they exist.
+def force_all_to_disk(folder: Path, files: Sequence[str]) -> None:
+    """Flush files in a folder to the disk, if they exist; their paths are relative to it.
 
     Many files are flushed together with all others of their file system, which takes less time than
     one flush for each.
@@ -116,7 +116,7 @@ def force_all_to_disk(folder: Path, files: Sequence[Path]) -> None:
     syncfs = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
     if len(files) < MANY_FILES or syncfs is None:
         for file in files:
-            force_to_disk(file)
+            force_to_disk(folder / file)
         return
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -137,13 +137,16 @@ def write_or_remove(path: str | Path, content: bytes) -> None:
         raise
 
 
-def append_whole(path: Path, lines: bytes, size: int | None = None) -> int:
-    """Append all lines, flush them to the disk and return the new size; or append nothing.
+def append_whole(
+    path: Path, lines: bytes, size: int | None = None, *, is_flushed: bool = True
+) -> int:
+    """Append all lines and return the new size; or append nothing.
 
     Args:
         path: of the file.
         lines: to append.
         size: expected size of the file, bytes; None accepts any.
+        is_flushed: whether to flush them to the disk.
 
     Raises:
         OSError: the disk is full, or the size differs.
@@ -156,7 +159,8 @@ def append_whole(path: Path, lines: bytes, size: int | None = None) -> int:
             unwritten = memoryview(lines)
             while unwritten:  # The error that cut a write short is raised by the next write.
                 unwritten = unwritten[file.write(unwritten) :]
-            os.fsync(file.fileno())
+            if is_flushed:
+                os.fsync(file.fileno())
         except OSError:
             file.truncate(before)
             raise

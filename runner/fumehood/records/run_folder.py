@@ -7,6 +7,7 @@
     suite.jsonl      the tasks with their gold
     episodes.jsonl   one sealed row per episode; written before its episode counts as finished
     traces/          one complete trace per episode; written before its row
+    traces.jsonl     instead, the traces of a run with many short episodes, one after another
     output/          capped output of the boxes
 """
 
@@ -38,6 +39,7 @@ from fumehood.records.files import (
     write_whole,
 )
 from fumehood.records.frozen_suite import freeze_suite
+from fumehood.records.packed_traces import TracePack, read_trace_content
 from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.seals import (
     ROWS,
@@ -101,6 +103,7 @@ class RunFolder:
         """Traces that no row names yet, by path."""
         self._rows_size: int | None = None
         """Size of the rows after the last append, bytes; None before the first."""
+        self._pack: TracePack | None = None
         self.other_isolation = ""
         """Isolation of new episodes, if it is not that of ``run.json``."""
 
@@ -208,7 +211,7 @@ class RunFolder:
         with self._writing():
             for folder in CASSETTE_FOLDERS:
                 Cassette(self.path / folder).drop_unreferenced()
-            self._sealing.seal_run({row.row.name: row.digest for row in rows})
+            self._sealing.seal_run(rows)
         return rows
 
     def manifest(self) -> JsonObject:
@@ -270,6 +273,10 @@ class RunFolder:
             if content and not content.endswith(b"\n"):
                 write_whole(path, content[: content.rfind(b"\n") + 1].decode())
 
+    def pack_traces(self) -> None:
+        """Write the traces of further episodes into one file."""
+        self._pack = TracePack(self.path)
+
     def append_row(self, row: EpisodeRow) -> None:
         """Append one row; see :meth:`append_rows`."""
         self.append_rows([row])
@@ -284,6 +291,8 @@ class RunFolder:
             for name in (row.name for row in rows if not row.trace):
                 # A trace of an earlier attempt would belong to no row.
                 (self.path / name.trace_path).unlink(missing_ok=True)
+            if self._pack is not None:
+                self._pack.write()
             if self._sealing is None:
                 lines = [(canonical_json(row.to_json()) + "\n").encode("ascii") for row in rows]
             else:
@@ -296,7 +305,9 @@ class RunFolder:
                 self._written.pop(row.trace, None)
 
     def write_trace(self, name: EpisodeName, records: Sequence[Record]) -> str:
-        """Write a complete trace and return its path within the folder.
+        """Write a complete trace and return its path within the folder, or its part of the pack.
+
+        A trace in the pack is written with the next rows.
 
         The first line also states the isolation of the agent, outside the hashed fields, because
         the digest must not depend on the engine. The file is not flushed to the disk, which would
@@ -310,10 +321,13 @@ class RunFolder:
         if lines:
             lines[0] = record_line(records[0], self.other_isolation or self._isolation)
         where, content = name.trace_path, "".join(lines).encode("ascii")
-        path = f"{self.path}/{where}"
-        with self._writing():
-            self._create(os.path.dirname(path))
-            write_or_remove(path, content)
+        if self._pack is not None:
+            where = self._pack.add(content)
+        else:
+            path = f"{self.path}/{where}"
+            with self._writing():
+                self._create(os.path.dirname(path))
+                write_or_remove(path, content)
         self._written[where] = WrittenTrace.of(content)
         return where
 
@@ -325,7 +339,7 @@ class RunFolder:
         """
         path = self.path / row.trace
         try:
-            content = read_plain(path)
+            content = read_trace_content(self.path, row.trace)
         except OSError:
             raise InputError(f"{path} is not a readable trace") from None
         return parse_trace(path, content)

@@ -28,6 +28,7 @@ from fumehood.core.trace import ModelExchange, Record
 from fumehood.records.cassette import Cassette
 from fumehood.records.files import read_plain
 from fumehood.records.frozen_suite import read_frozen_suite
+from fumehood.records.packed_traces import read_trace_content
 from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.run_folder import FORMAT, RunFolder, not_a_run, parse_trace
 from fumehood.records.run_memory import RunMemory
@@ -243,7 +244,7 @@ class RunReader:
         """
         path = self.path / row.trace
         try:
-            content = read_plain(path)
+            content = read_trace_content(self.path, row.trace)
         except OSError:
             raise InputError(f"{path} is not a readable trace") from None
         digest = sha256(content).hexdigest()

@@ -18,6 +18,7 @@ from fumehood.core.errors import InputError
 from fumehood.core.json_values import Json, JsonObject, canonical_around, canonical_json
 from fumehood.records.cassette import CASSETTE_FOLDERS
 from fumehood.records.files import digest_file, force_all_to_disk, read_plain, write_whole
+from fumehood.records.packed_traces import PACK, file_of_trace, read_trace_content
 from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.signing_key import SigningKey, is_signed_by
 
@@ -239,15 +240,17 @@ class Sealing:
                     f"{self._path / name} was changed; see: fumehood verify {self._path}"
                 )
 
-    def seal_run(self, row_digests: Mapping[EpisodeName, str]) -> None:
-        """Seal the run if every episode has a row, whose digest is given; otherwise do nothing."""
-        if not all(row_digests.get(name) for name in self._signing.episodes):
+    def seal_run(self, rows: Sequence[SealedRow]) -> None:
+        """Seal the run if every planned episode is among the rows; otherwise do nothing."""
+        digests = {row.row.name: row.digest for row in rows}
+        if not all(map(digests.get, self._signing.episodes)):
             return
         # After a power cut, a sealed run must not look as if its traces had been changed.
-        traces = [self._path / name.trace_path for name in self._signing.episodes]
-        force_all_to_disk(self._path, traces)
-        rows = SealedFile(ROWS, digest_file(self._path / ROWS))
-        self._write(files=(*self._plan_files(), rows), episodes=self._episodes(row_digests))
+        traces = {file_of_trace(row.row.trace) for row in rows if row.row.trace}
+        force_all_to_disk(self._path, sorted(traces))
+        written = (ROWS, PACK) if os.path.lexists(self._path / PACK) else (ROWS,)
+        files = (SealedFile(name, digest_file(self._path / name)) for name in written)
+        self._write(files=(*self._plan_files(), *files), episodes=self._episodes(digests))
 
     def reopen(self) -> None:
         """Replace the seal of a finished run by one of an unfinished run."""
@@ -385,8 +388,7 @@ def _contents(
     records, files = 0, list[SealedFile]()
     if row.trace:
         if written is None:
-            with open(f"{path}/{row.trace}", "rb") as file:
-                written = WrittenTrace.of(file.read())
+            written = WrittenTrace.of(read_trace_content(path, row.trace))
         records = written.records
         files.append(SealedFile(row.trace, written.sha256))
     if not (row.stdout_bytes or row.stderr_bytes or has_exchanges):

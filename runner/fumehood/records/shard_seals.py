@@ -10,6 +10,7 @@ from pathlib import Path
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import canonical_json
 from fumehood.records.files import digest_file
+from fumehood.records.packed_traces import PackedTrace
 from fumehood.records.seals import PLAN_FILES, ROWS, SEAL, UNREADABLE, read_seal, row_lines
 
 SHARDS = "shards"
@@ -65,9 +66,14 @@ def _unknown(path: Path, known: set[str]) -> Iterator[tuple[str, str]]:
 
 
 def _content(line: bytes) -> str:
-    """Return a row without its seal and isolation, which the merge states for all shards."""
+    """Return a row without its seal and isolation, which the merge states for all shards.
+
+    The place of its trace in the pack changes too, but not the digest of the trace.
+    """
     try:
         row = json.loads(line)
-        return canonical_json({k: v for k, v in row.items() if k not in ("seal", "isolation")})
+        moved = ("trace",) if PackedTrace.parse(row["trace"]) else ()
+        without = ("seal", "isolation", *moved)
+        return canonical_json({key: row[key] for key in row if key not in without})
     except UNREADABLE:
         return ""

@@ -20,6 +20,7 @@ from fumehood.core.json_values import Json, JsonObject, canonical_json
 from fumehood.core.trace import BrokenTrace, CutTrace, Record, verify_chain
 from fumehood.records.cassette import CASSETTE_FOLDERS, Cassette
 from fumehood.records.files import digest_file, read_plain
+from fumehood.records.packed_traces import PACK, PackedTrace, read_trace_content
 from fumehood.records.row import EpisodeName
 from fumehood.records.run_folder import FORMAT, RunFolder
 from fumehood.records.run_memory import RunMemory
@@ -43,7 +44,7 @@ from fumehood.records.shard_seals import SHARDS, shard_damage
 
 EPISODE_FOLDERS = ("traces", "output", "cassette", "judge")
 """Folders in which every file belongs to an episode."""
-SINGLE_FILES = ("run.json", "seal.json", "suite.jsonl", "episodes.jsonl")
+SINGLE_FILES = ("run.json", "seal.json", "suite.jsonl", "episodes.jsonl", PACK)
 DERIVED_FOLDERS = ("report",)
 """Folders that later commands create from a run; they are not sealed."""
 KNOWN_FOLDERS = (*EPISODE_FOLDERS, *DERIVED_FOLDERS, SHARDS)
@@ -225,29 +226,43 @@ def _set_damage(path: Path, seal: RunSeal, rows: dict[EpisodeName, SealedRow]) -
         what = "the finished run was not sealed; run fumehood resume to seal it"
         yield Damage(SEAL, what, is_of_crash=True, is_of_unfinished=True)
     sealed = {file.path: file.sha256 for file in seal.files}
-    if seal.is_final and digest_file(path / ROWS) != sealed.get(ROWS):
-        yield Damage(ROWS, "not the file that was sealed with the run")
+    for file in (ROWS, PACK) if seal.is_final else ():
+        if digest_file(path / file) != sealed.get(file, ""):
+            yield Damage(file, "not the file that was sealed with the run")
 
 
 def _file_damage(
     path: Path, seal: RunSeal, sealed: SealedRow, memory: RunMemory
 ) -> Iterator[Damage]:
     row, is_open = sealed.row, not seal.is_final
-    expected_paths = episode_files(row.name)
-    if row.trace not in ("", row.name.trace_path):
+    is_packed = PackedTrace.parse(row.trace) is not None
+    expected_paths = (*episode_files(row.name), *([row.trace] * is_packed))
+    if row.trace not in ("", row.name.trace_path) and not is_packed:
         yield Damage(str(row.name), f"its row names the trace of another episode: {row.trace}")
         return
     for file in sealed.files:
         if file.path not in expected_paths:
             yield Damage(str(row.name), f"its seal names a file of another episode: {file.path}")
             continue
-        digest = memory.of_file(path / file.path, digest_file)
+        if file.path == row.trace and is_packed:
+            # The pack grows during a run, so each part is read once.
+            part = partial(_digest_of_trace, path, row.trace)
+            digest = memory.of_row((sealed.digest, "packed trace"), part)
+        else:
+            digest = memory.of_file(path / file.path, digest_file)
         if digest == file.sha256:
             continue
         what, is_torn = _describe_change(path, sealed, file, digest)
         # An infra row is not scored, and the attempt after it may have been interrupted.
         is_of_crash = is_open and (is_torn or row.is_infra)
         yield Damage(file.path, what, is_of_crash=is_of_crash, episode=row.name)
+
+
+def _digest_of_trace(path: Path, where: str) -> str:
+    try:
+        return digest_bytes(read_trace_content(path, where))
+    except OSError:
+        return ""
 
 
 def _describe_change(

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fumehood.records.run_folder import RunFolder
 from fumehood.records.verify import verify
 from tests.parts.sealed_runs import finished_run
 from tests.property.packages.values import bounded
+from tests.unit.records.test_packed_traces import packed_run
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def sound_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return finished_run(tmp_path_factory.mktemp("sealed") / "run").path
+@pytest.fixture(scope="module", params=[finished_run, packed_run])
+def sound_run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    make: Callable[[Path], RunFolder] = request.param
+    return make(tmp_path_factory.mktemp("sealed") / "run").path
 
 
 def _files(run: Path) -> list[Path]:
