@@ -348,6 +348,7 @@ class OciEngine(ChildBoxEngine, Engine):
             group=f"/{PREFIX}{user}" if runtime.makes_groups else "",
             shares_null=runtime.shares_null,
             is_workspace=is_workspace,
+            has_terminals=is_workspace or runtime.own_kernel,
             network=self._network_of(spec.workspace),
         )
         bundle = held.files.folder()
