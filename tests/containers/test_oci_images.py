@@ -67,6 +67,31 @@ def says(engine: OciEngine, source: AgentSource, socket_dir: Path) -> str:
 @pytest.mark.parametrize(
     "settings",
     [
+        {"Volumes": {"/etc/passwd": {}}},
+        {"Volumes": {"/tools/tool/below": {}}},
+        {"Volumes": {"/.init": {}}},
+    ],
+)
+def test_an_image_that_cannot_start_is_an_error_of_the_user_before_the_first_episode(
+    settings: dict[str, Any], engine: OciEngine, write: Write
+) -> None:
+    with pytest.raises(InputError, match="cannot start; correct its settings"):
+        engine.prepare(write(Cmd=["/tools/tool"], **settings))
+
+
+@pytest.mark.parametrize("setting", ["WorkingDir", "Volumes"])
+def test_a_path_that_is_too_long_is_an_error_of_the_user(
+    setting: str, engine: OciEngine, write: Write
+) -> None:
+    path = "/" + "x" * 300
+    value = {path: {}} if setting == "Volumes" else path
+    with pytest.raises(InputError, match="File name too long"):
+        engine.prepare(write(Cmd=["/tools/tool"], **{setting: value}))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
         {"Cmd": ["/tools/tool", "--version"]},
         {"Entrypoint": ["./tool"], "Cmd": ["--version"], "WorkingDir": "/place"},
         {"Cmd": ["tool", "--version"], "Env": ["PATH=/nowhere:/place"]},

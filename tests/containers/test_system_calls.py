@@ -18,7 +18,14 @@ import pytest
 
 from fumehood.engines.engine import AgentKind, AgentSource, BoxSpec, Engine, Limits
 from fumehood.engines.registry import choose_engine
-from fumehood.engines.seccomp import ALLOWED, CONDITIONS, REFUSED, docker_profile, filter_program
+from fumehood.engines.seccomp import (
+    ALLOWED,
+    CONDITIONS,
+    REFUSED,
+    SETS_ATTRIBUTE,
+    docker_profile,
+    filter_program,
+)
 
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 """AUDIT_ARCH_* of linux/audit.h."""
@@ -53,7 +60,7 @@ def _calls_known_to_libseccomp() -> Iterator[str]:
 
 def test_every_system_call_is_either_allowed_or_rejected() -> None:
     conditional = {condition.name for condition in CONDITIONS}
-    listed = [*ALLOWED, *REFUSED, *conditional]
+    listed = [*ALLOWED, *REFUSED, *SETS_ATTRIBUTE, *conditional]
     assert len(set(listed)) == len(listed)
     assert set(_calls_known_to_libseccomp()) - set(listed) == set()
 
@@ -63,7 +70,8 @@ def test_docker_receives_the_same_list() -> None:
     assert rules[0] == {"names": ALLOWED, "action": "SCMP_ACT_ALLOW"}
     assert rules[1] == {"names": REFUSED, "action": "SCMP_ACT_ERRNO", "errnoRet": errno.ENOSYS}
     assert (rules[2]["names"], rules[2]["errnoRet"]) == (["socket"], errno.EPROTONOSUPPORT)
-    assert [rule["names"] for rule in rules[3:]] == [[condition.name] for condition in CONDITIONS]
+    assert (rules[3]["names"], rules[3]["errnoRet"]) == ([*SETS_ATTRIBUTE], errno.EOPNOTSUPP)
+    assert [rule["names"] for rule in rules[4:]] == [[condition.name] for condition in CONDITIONS]
 
 
 def test_programs_of_root_get_no_inotify_instance_and_take_users_only_on_conditions() -> None:
@@ -71,8 +79,9 @@ def test_programs_of_root_get_no_inotify_instance_and_take_users_only_on_conditi
     inotify = {"inotify_init", "inotify_init1"}
     takes_user = {"setuid", "setfsuid", "setreuid", "setresuid"}
     assert set(ALLOWED) - set(allowed["names"]) == inotify | takes_user | {"fallocate"}
-    (reserves,) = [rule for rule in conditional if rule["names"] == ["fallocate"]]
-    assert reserves["errnoRet"] == errno.EOPNOTSUPP
+    (unsupported,) = [rule for rule in conditional if "fallocate" in rule["names"]]
+    assert set(unsupported["names"]) == {"fallocate", *SETS_ATTRIBUTE}
+    assert unsupported["errnoRet"] == errno.EOPNOTSUPP
     assert set(refused["names"]) - set(REFUSED) == inotify
     limited = [rule for rule in conditional if rule["names"][0] in takes_user]
     assert {rule["names"][0] for rule in limited} == takes_user
@@ -177,6 +186,40 @@ print(tried(lambda: socket.getaddrinfo('name.invalid', 80)), *allowed, *sorted(s
     # Older daemons answer EPERM for calls in no list.
     assert set(others[5:]) <= {"ENOSYS", "EPERM"}, said
     assert others[5:], said
+
+
+@pytest.mark.slow
+def test_no_program_gets_memory_that_no_limit_counts(engine: Engine, socket_dir: Path) -> None:
+    code = """
+import ctypes, errno, mmap, os, shutil, socket, struct
+c = ctypes.CDLL(None, use_errno=True)
+def tried(call, *what):
+    try: call(*what); return 'allowed'
+    except OSError as error: return errno.errorcode[error.errno]
+def huge():
+    c.mmap.restype = ctypes.c_void_p
+    if c.mmap(0, ctypes.c_size_t(1 << 21), 3, 0x40022, -1, 0) == ctypes.c_void_p(-1).value:
+        raise OSError(ctypes.get_errno(), '')
+parts = [(1, 6, -1), (2, 7, os.getuid()), (4, 4, -1), (16, 7, -1), (32, 4, -1)]
+lists = struct.pack('<I', 2) + b''.join(struct.pack('<HHi', *part) for part in parts)
+open('/tmp/a', 'w').write('x')
+names = ('system.posix_acl_access', 'user.name')
+unsupported = [tried(os.setxattr, '/tmp/a', name, lists) for name in names]
+six, four = socket.socket(socket.AF_INET6), socket.socket()
+options = [(six, 41, 6), (six, 41, 32), (six, 41, 57), (four, 6, 14), (four, 6, 31), (four, 0, 4)]
+refused = [tried(one.setsockopt, *which, bytes(32)) for one, *which in options]
+refused += [tried(os.memfd_create, 'x', 4), tried(huge)]
+four.setsockopt(6, socket.TCP_NODELAY, 1); four.setsockopt(0, socket.IP_TOS, 8)
+six.setsockopt(41, socket.IPV6_V6ONLY, 1); mmap.mmap(-1, 1 << 21); os.memfd_create('x')
+shutil.copy2('/tmp/a', '/tmp/b')
+print(set(unsupported), *sorted(set(refused)))
+"""
+    status, said = _run(engine, socket_dir, "python3", "-c", code)
+    unsupported, *refused = said.split()
+    # Older daemons answer EPERM for calls in no list.
+    assert (status, unsupported) == (0, "{'ENOTSUP'}"), said
+    assert set(refused) <= {"ENOSYS", "EPERM"}, said
+    assert refused, said
 
 
 @pytest.mark.slow

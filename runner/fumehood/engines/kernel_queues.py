@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,9 @@ INTERVAL_S = 0.25
 """Between two checks. A box fills some dozens of megabytes in this time, and more on a busy
 machine."""
 PAUSE_PER_CHECK, PAUSE_S_MAX = 50, 2.0
-"""With many boxes: pause this many times as long as a check takes, at most so long."""
+"""With many boxes: pause this many times as long as a check uses a processor, at most so long. The
+time in which it waits for a processor or a daemon does not count, because boxes fill their queues
+meanwhile."""
 _CONNECTION_BYTES = 4096
 """Memory of an unaccepted connection itself."""
 _OVERHEAD = 2
@@ -32,8 +35,14 @@ _OVERHEAD = 2
 _UNACCEPTED = re.compile(rb"^ *\d+: \S+ \S+ (?:01|08) \w+:(\w+) \S+ \w+ +\d+ +\d+ 0 ", re.MULTILINE)
 """A line of /proc/PID/net/tcp of an established or half-closed connection without an inode, with
 the bytes in its queue. Source: proc(5)."""
+_IN_USE = re.compile(rb"^TCP6?: inuse (\d+)", re.MULTILINE)
+"""Connections of a network namespace, in /proc/PID/net/sockstat and sockstat6."""
+_PAGES = re.compile(rb"^TCP: .* mem (\d+)", re.MULTILINE)
+"""Pages in the queues of all TCP connections of the machine, in /proc/PID/net/sockstat. Each
+processor can have one more megabyte. Source: linux/net/sock.h, SK_MEMORY_PCPU_RESERVE."""
 _NETLINK_RMEM = 4
 """Column of /proc/PID/net/netlink, from 0."""
+_PAGE_BYTES = resource.getpagesize()
 _START_TIME = 19
 """Field of /proc/PID/stat, from 0, after the name of the program. Source: proc(5), field 22."""
 
@@ -88,11 +97,11 @@ class QueueWatch:
                 self._is_checking = bool(boxes)
             if not boxes:
                 return
-            started_s = time.monotonic()
+            used_s = time.thread_time()
             ended = [watched for watched in boxes if not _runs_after_check(watched, own)]
             with self._lock:
                 self._boxes = [one for one in self._boxes if one not in ended]
-            pause_s = PAUSE_PER_CHECK * (time.monotonic() - started_s)
+            pause_s = PAUSE_PER_CHECK * (time.thread_time() - used_s)
             time.sleep(min(max(INTERVAL_S, pause_s), PAUSE_S_MAX))
 
 
@@ -116,7 +125,7 @@ def _check(watched: _Watched, own: str) -> bool:
     # It may not have left the namespace of this program yet.
     if _namespace(watched.pid) in ("", own):
         return True
-    queued = queued_bytes(watched.pid)
+    queued = queued_bytes(watched.pid, QUEUES_BYTES_MAX)
     if queued <= QUEUES_BYTES_MAX:
         return True
     _warn(
@@ -129,12 +138,23 @@ def _check(watched: _Watched, own: str) -> bool:
     return False
 
 
-def queued_bytes(pid: int) -> int:
+def queued_bytes(pid: int, limit_bytes: int = 0) -> int:
     """Return the memory of the queues, at most, in the network namespace of a process; 0 if it has
-    ended."""
+    ended.
+
+    Args:
+        pid: of the process.
+        limit_bytes: if the queues cannot exceed it, a coarser bound is returned, because the lists
+            of connections take milliseconds to read.
+    """
     folder = Path(f"/proc/{pid}/net")
     netlink = _content(folder / "netlink").splitlines()[1:]
     total = sum(int(line.split()[_NETLINK_RMEM]) for line in netlink)
+    numbers = _content(folder / "sockstat") + _content(folder / "sockstat6")
+    connections, pages = (sum(map(int, part.findall(numbers))) for part in (_IN_USE, _PAGES))
+    bound = total + _CONNECTION_BYTES * connections + _OVERHEAD * _PAGE_BYTES * pages
+    if bound <= limit_bytes:
+        return bound
     for name in ("tcp", "tcp6"):
         for connection in _UNACCEPTED.finditer(_content(folder / name)):
             total += _CONNECTION_BYTES + _OVERHEAD * int(connection[1], 16)

@@ -25,6 +25,7 @@ from fumehood.supervised.libseccomp import (
     ALLOW,
     MASKED_EQUAL,
     REJECT,
+    UNSUPPORTED,
     Comparison,
     Rule,
     build_program,
@@ -48,9 +49,12 @@ def docker_profile(*, of_root: bool = False) -> str:
     # do not fall back.
     withheld = _INOTIFY if of_root else ()
     refused = {"names": [*REFUSED, *withheld], **refusal}
-    # As on a file system without it: the C library then writes the bytes itself.
-    no_reserve = {**refusal, "names": list(_RESERVES), "errnoRet": errno.EOPNOTSUPP}
-    unsupported = [no_reserve] if of_root else []
+    # Without fallocate, the C library writes the bytes itself.
+    unsupported = {
+        **refusal,
+        "names": [*SETS_ATTRIBUTE, *(_RESERVES if of_root else ())],
+        "errnoRet": errno.EOPNOTSUPP,
+    }
     # Not refused explicitly: that would also refuse what the conditions allow.
     limited = _TAKES_USER if of_root else {}
     allowed = {
@@ -79,7 +83,7 @@ def docker_profile(*, of_root: bool = False) -> str:
         {
             **otherwise,
             "archMap": native,
-            "syscalls": [allowed, refused, no_audit, *unsupported, *conditional],
+            "syscalls": [allowed, refused, no_audit, unsupported, *conditional],
         }
     )
 
@@ -92,6 +96,7 @@ def filter_program() -> bytes | None:
         InfraError: libseccomp rejects the list.
     """
     rules = [Rule(call) for call in ALLOWED]
+    rules += [Rule(call, action=UNSUPPORTED) for call in SETS_ATTRIBUTE]
     rules += [Rule(condition.name, _comparisons(condition)) for condition in CONDITIONS]
     try:
         return build_program(REJECT, ALLOW, rules)
@@ -160,15 +165,14 @@ ALLOWED = """
     getdents getdents64 getcwd chdir fchdir mkdir mkdirat rmdir mknod mknodat link linkat symlink
     symlinkat readlink readlinkat unlink unlinkat rename renameat renameat2 chmod fchmod fchmodat
     fchmodat2 chown fchown fchownat lchown umask utime utimes utimensat futimesat getxattr
-    lgetxattr fgetxattr setxattr lsetxattr fsetxattr listxattr llistxattr flistxattr removexattr
-    lremovexattr fremovexattr
+    lgetxattr fgetxattr listxattr llistxattr flistxattr removexattr lremovexattr fremovexattr
 
     poll ppoll select pselect6 epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait
     epoll_pwait2 eventfd eventfd2 signalfd signalfd4 timerfd_create timerfd_settime timerfd_gettime
     inotify_init inotify_init1 inotify_add_watch inotify_rm_watch
 
-    brk mmap munmap mremap mprotect madvise msync mlock mlock2 munlock mlockall munlockall
-    memfd_create pkey_alloc pkey_free pkey_mprotect map_shadow_stack membarrier
+    brk munmap mremap mprotect madvise msync mlock mlock2 munlock mlockall munlockall
+    pkey_alloc pkey_free pkey_mprotect map_shadow_stack membarrier
 
     fork vfork execve execveat exit exit_group wait4 waitid kill tkill tgkill pidfd_open
     pidfd_send_signal rt_sigaction rt_sigpending rt_sigprocmask rt_sigqueueinfo rt_sigreturn
@@ -214,8 +218,26 @@ _FILTER_OPTIONS = frozenset({26, 50, 51, 52})
 """SO_ATTACH_FILTER, SO_ATTACH_BPF, SO_ATTACH_REUSEPORT_CBPF and SO_ATTACH_REUSEPORT_EBPF. Their
 programs use memory of the kernel that the whole machine shares (``net.core.bpf_jit_limit``) and no
 control group counts. Source: asm-generic/socket.h."""
-_PR_SET_SECCOMP = frozenset({22})
-"""Installs a program of this kind, too. Source: linux/prctl.h."""
+_OPTIONS_OF_IP = (1, 2, 10, 11, 15, 24, 51)
+"""IP_TOS, IP_TTL, IP_MTU_DISCOVER, IP_RECVERR, IP_FREEBIND, IP_BIND_ADDRESS_NO_PORT and
+IP_LOCAL_PORT_RANGE. Source: linux/in.h."""
+_OPTIONS_OF_TCP = (*range(1, 11), 12, 13, 16, 17, 18, 23, 24, 25, 30, 36)
+"""TCP_NODELAY to TCP_WINDOW_CLAMP, TCP_QUICKACK, TCP_CONGESTION, TCP_THIN_LINEAR_TIMEOUTS,
+TCP_THIN_DUPACK, TCP_USER_TIMEOUT, TCP_FASTOPEN, TCP_TIMESTAMP, TCP_NOTSENT_LOWAT,
+TCP_FASTOPEN_CONNECT and TCP_INQ. Source: linux/tcp.h."""
+_OPTIONS_OF_IPV6 = (16, 23, 25, 26, 67, 72)
+"""IPV6_UNICAST_HOPS, IPV6_MTU_DISCOVER, IPV6_RECVERR, IPV6_V6ONLY, IPV6_TCLASS and
+IPV6_ADDR_PREFERENCES. Source: linux/in6.h."""
+_SOL_IP, _SOL_TCP, _SOL_IPV6, _SOL_NETLINK = 0, 6, 41, 270
+_OPTIONS = {_SOL_IP: _OPTIONS_OF_IP, _SOL_TCP: _OPTIONS_OF_TCP, _SOL_IPV6: _OPTIONS_OF_IPV6}
+"""Of each level, those that use no memory. Others keep up to 64 KiB of memory of the kernel for a
+socket, which no control group counts, or share one number with all boxes."""
+_HUGE_FILE, _HUGE_PAGES = 0x4, 0x4_0000
+"""MFD_HUGETLB and MAP_HUGETLB. The machine has a fixed number of huge pages, and a limit of memory
+does not include them. Source: linux/memfd.h, asm-generic/mman-common.h."""
+_PRCTL_REFUSED = frozenset({22, 62})
+"""PR_SET_SECCOMP installs a program of this kind, too. PR_SCHED_CORE keeps programs of other boxes
+from the second thread of a processor core. Source: linux/prctl.h."""
 _REQUESTS_REFUSED = frozenset(
     {
         # Chooses the line discipline of a terminal, and loads its module. Source: ioctl_tty(2).
@@ -248,8 +270,15 @@ CONDITIONS = (
     # Libraries list network addresses with it.
     Condition("socket", 0, _AF_NETLINK, also=((2, _NETLINK_ROUTE, _ALL),)),
     *(Condition("ioctl", 1, value, mask) for value, mask in all_but(_REQUESTS_REFUSED)),
-    *(Condition("prctl", 0, value, mask) for value, mask in all_but(_PR_SET_SECCOMP)),
-    *(Condition("setsockopt", 1, *level) for level in all_but(frozenset({_SOL_SOCKET}))),
+    *(Condition("prctl", 0, value, mask) for value, mask in all_but(_PRCTL_REFUSED)),
+    Condition("mmap", 3, 0, _HUGE_PAGES),
+    Condition("memfd_create", 1, 0, _HUGE_FILE),
+    *(
+        Condition("setsockopt", 1, level, also=((2, option, _ALL),))
+        for level, options in _OPTIONS.items()
+        for option in options
+    ),
+    Condition("setsockopt", 1, _SOL_NETLINK),
     *(
         Condition("setsockopt", 1, _SOL_SOCKET, also=((2, *option),))
         for option in all_but(_FILTER_OPTIONS)
@@ -265,6 +294,11 @@ _USERS_BELOW_LIMIT = tuple(
 )
 """The users of ``core.user_ids`` have larger numbers. A program with the user of another episode
 could use up the processes and descriptors that the kernel grants to this user."""
+
+SETS_ATTRIBUTE = ("setxattr", "lsetxattr", "fsetxattr")
+"""Fail as on a file system without extended attributes, because a filter cannot read their names. A
+file can have two access lists (system.posix_acl_access and _default) of 64 KiB each. The kernel
+keeps those of files in memory, and no control group counts them."""
 
 NO_AUDIT = Condition("socket", 0, _AF_NETLINK, also=((2, _NETLINK_AUDIT, _ALL),))
 """Fails as on a kernel without audit. After another error, useradd, groupadd and su end. Source:

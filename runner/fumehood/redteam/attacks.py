@@ -148,7 +148,8 @@ ATTACKS = (
            "send packets past all rules, or reach the kernel through rare protocols",
            _OPEN_BOX("it got packets"), at_kernel=True),
     Attack("socket-filters", "socket_filters.py", _BOX, "system call filter",
-           "use up the memory for filters of all sockets, and stop a processor with broadcasts",
+           "use up the memory for filters, options of sockets and access lists, and stop a "
+           "processor with broadcasts",
            _OPEN_BOX("it got a filter of a TCP socket"), at_kernel=True),
     Attack("abstract-sockets", "abstract_sockets.py", _BOX, "separate network namespace",
            "reach abstract sockets of the host", _NO_BOX("an abstract socket was reached")),

@@ -14,6 +14,8 @@ ALLOW = 0x7FFF_0000
 """SCMP_ACT_ALLOW. Source: seccomp.h, like the other constants."""
 REJECT = 0x0005_0000 | errno.ENOSYS
 """SCMP_ACT_ERRNO(ENOSYS): the call fails as on a kernel that lacks it."""
+UNSUPPORTED = 0x0005_0000 | errno.EOPNOTSUPP
+"""SCMP_ACT_ERRNO(EOPNOTSUPP): the call fails as on a file system that lacks it."""
 NOT_EQUAL, EQUAL, MASKED_EQUAL = 1, 4, 7
 """SCMP_CMP_NE, SCMP_CMP_EQ and SCMP_CMP_MASKED_EQ."""
 _NO_SUCH_CALL = -1
@@ -36,6 +38,8 @@ class Rule(NamedTuple):
 
     call: str
     comparisons: tuple[Comparison, ...] = ()
+    action: int | None = None
+    """None for the action of the other rules."""
 
 
 def build_program(default: int, action: int, rules: Iterable[Rule]) -> bytes | None:
@@ -43,7 +47,7 @@ def build_program(default: int, action: int, rules: Iterable[Rule]) -> bytes | N
 
     Args:
         default: action for calls without a rule.
-        action: action for calls with a rule.
+        action: action for calls with a rule that names no other one.
         rules: calls that this processor lacks are skipped.
 
     Raises:
@@ -58,7 +62,7 @@ def build_program(default: int, action: int, rules: Iterable[Rule]) -> bytes | N
     context = ctypes.c_void_p(library.seccomp_init(default))
     try:
         for rule in rules:
-            _add(library, context, action, rule)
+            _add(library, context, action if rule.action is None else rule.action, rule)
         return _export(library, context)
     finally:
         library.seccomp_release(context)

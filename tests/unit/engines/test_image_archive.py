@@ -160,6 +160,32 @@ def test_changed_content_is_rejected(tmp_path: Path) -> None:
         unpacked(layout, tmp_path / "root")
 
 
+@pytest.mark.parametrize("form", ["layout", "archive", "saved"])
+def test_layers_of_another_image_do_not_take_its_digest(form: str, tmp_path: Path) -> None:
+    config, forged = config_of([BASE]), [layer(file("bin/tool", b"#!forged"))]
+    source = write_layout(tmp_path / "layout", forged, config)
+    if form == "archive":
+        source = write_archive(tmp_path / "image.tar", source)
+    elif form == "saved":
+        source = write_saved(tmp_path / "saved.tar", forged, config)
+    with pytest.raises(InputError, match="is not that of the image's configuration"):
+        unpacked(source, tmp_path / "root")
+    assert list((tmp_path / "root").iterdir()) == []
+
+
+def test_an_image_has_the_layers_that_its_configuration_states(tmp_path: Path) -> None:
+    source = write_layout(tmp_path / "layout", [BASE, NEXT], config_of([BASE]))
+    with pytest.raises(InputError, match="its configuration states 1 layers, but it has 2"):
+        ImageArchive(source)
+
+
+def test_a_layer_that_continues_after_its_last_file_is_rejected(tmp_path: Path) -> None:
+    content = BASE + bytes(2 << 20)
+    source = write_layout(tmp_path / "layout", [content], config_of([content]))
+    with pytest.raises(InputError, match="continues after its last file"):
+        unpacked(source, tmp_path / "root")
+
+
 def test_an_image_of_another_processor_is_rejected(tmp_path: Path) -> None:
     source = write_layout(tmp_path / "layout", [BASE], config_of([BASE], "s390x"))
     with pytest.raises(InputError, match="is an image for s390x, but this machine is"):

@@ -7,6 +7,9 @@ import socket
 import struct
 from contextlib import ExitStack
 from queue import Queue
+from threading import Event
+
+import pytest
 
 from fumehood.core.errors import InfraError
 from fumehood.engines.engine import ExitReason
@@ -47,6 +50,18 @@ def test_closed_connections_do_not_count() -> None:
     assert queued_bytes(os.getpid()) < before + 200 * 4 * KIB
 
 
+def test_the_coarse_bound_is_not_below_the_queues() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        for _ in range(60):
+            with socket.create_connection(server.getsockname()) as connection:
+                connection.sendall(bytes(64 * KIB))
+        queued = queued_bytes(os.getpid())
+        assert queued >= 60 * 64 * KIB
+        bound = queued_bytes(os.getpid(), limit_bytes=1 << 40)
+        assert queued <= bound
+        assert queued_bytes(os.getpid(), limit_bytes=60 * KIB) < bound, "exact above the limit"
+
+
 def test_an_ended_process_has_no_queues() -> None:
     pid = os.fork()
     if pid == 0:
@@ -64,18 +79,28 @@ def test_a_box_that_cannot_be_examined_does_not_end_the_watch() -> None:
     assert looks.get(timeout=10) == "fails"
 
 
+@pytest.mark.slow
+def test_a_check_that_waits_does_not_delay_the_next_one() -> None:
+    looks = Queue[str]()
+    QueueWatch().add(Unexamined(looks, delay_s=0.2))
+    looks.get(timeout=10)
+    assert looks.get(timeout=1.5) == "ended"
+
+
 class Unexamined:
     """A box that a daemon is removing at the first look, and has removed at the second."""
 
     name = "unexamined"
 
-    def __init__(self, looks: Queue[str]) -> None:
+    def __init__(self, looks: Queue[str], delay_s: float = 0) -> None:
         self._left = iter(["fails", "ended"])
         self._looks = looks
+        self._answered, self._delay_s = Event(), delay_s
 
     def host_pid(self) -> int | None:
         answer = next(self._left)
         self._looks.put(answer)
+        self._answered.wait(self._delay_s)  # As a busy daemon.
         if answer == "fails":
             raise InfraError("the daemon does not answer")
         return None

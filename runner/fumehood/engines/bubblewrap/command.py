@@ -76,9 +76,10 @@ def view_arguments(
     else:
         for name in DEVICES:
             yield from ("--dev-bind", str(private.device(name)), f"/dev/{name}")
-        yield from ("--dev-bind", str(private.terminals), "/dev/pts")
         yield from _masks(private.device("null"))
         yield from ("--bind", str(private.tmp), "/tmp")
+    # No pseudo-terminals: see decision 77.
+    yield from ("--tmpfs", "/dev/pts", "--remount-ro", "/dev/pts")
     yield from ("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/")
 
 

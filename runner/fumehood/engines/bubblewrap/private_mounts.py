@@ -42,8 +42,6 @@ DEVICES = {
 """Major and minor number of each node. Source: Linux, admin-guide/devices.txt."""
 TMP_BYTES_PER_FILE = 4096
 """Sets the number of inodes of /tmp: empty files use kernel memory too."""
-_TERMINALS_MAX = 64
-"""Pseudo-terminals of a box. All boxes of a machine together have about 3,000. Source: pty(7)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +53,6 @@ class PrivateView:
     sources: dict[Path, Path]
     """Private source by source on the host."""
     tmp: Path
-    terminals: Path
-    """The folder of its pseudo-terminals."""
 
     def device(self, name: str) -> Path:
         """Return the node of a device."""
@@ -70,9 +66,6 @@ class PrivateView:
         files = limits.tmp_bytes // TMP_BYTES_PER_FILE
         options = f"mode=1777,size={limits.tmp_bytes},nr_inodes={files}"
         mount("tmpfs", self.tmp, "tmpfs", NO_SETUID | NO_DEVICES | NO_PROGRAMS, options)
-        self.terminals.mkdir()
-        options = f"newinstance,ptmxmode=0666,mode=0620,max={_TERMINALS_MAX}"
-        mount("devpts", self.terminals, "devpts", NO_SETUID | NO_PROGRAMS, options)
         (self.folder / "dev").mkdir()
         for name, (major, minor) in DEVICES.items():
             os.mknod(self.device(name), stat.S_IFCHR, os.makedev(major, minor))
@@ -82,7 +75,7 @@ class PrivateView:
 def private_view(folder: Path, shared: Iterable[Path]) -> PrivateView:
     """Return the places of the private sources in ``folder``, which are not made yet."""
     sources = {source: folder / str(number) for number, source in enumerate(shared)}
-    return PrivateView(folder, sources, folder / "tmp", folder / "pts")
+    return PrivateView(folder, sources, folder / "tmp")
 
 
 class PrivateMounts:

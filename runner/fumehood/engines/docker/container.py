@@ -120,7 +120,7 @@ def _host_config(
         cgroupns="private",
         cgroup_parent=runtime.group_parent,
         # In a workspace, /tmp belongs to the file system that can be copied out.
-        tmpfs={} if spec.workspace else _tmpfs(spec),
+        tmpfs={} if spec.workspace else _tmpfs(spec, runtime),
         mounts=[
             Mount(mount.target, str(mount.source), type="bind", read_only=True) for mount in mounts
         ],
@@ -172,10 +172,12 @@ def _both(name: str, value: int) -> Ulimit:
     return Ulimit(name=name, soft=value, hard=value)
 
 
-def _tmpfs(spec: BoxSpec) -> dict[str, str]:
+def _tmpfs(spec: BoxSpec, runtime: Runtime) -> dict[str, str]:
     size_bytes = spec.limits.tmp_bytes
     options = f"{_WRITABLE},size={size_bytes},nr_inodes={size_bytes // _TMP_BYTES_PER_FILE}"
-    return dict.fromkeys(("/tmp", *spec.image.scratch), options)
+    # An agent has no pseudo-terminals of the host's kernel: see decision 77.
+    hidden = {} if runtime.own_kernel else {"/dev/pts": "ro,noexec,nosuid,nodev,size=4k"}
+    return hidden | dict.fromkeys(("/tmp", *spec.image.scratch), options)
 
 
 def container_user(info: Mapping[str, Any], user: int) -> int:

@@ -36,6 +36,8 @@ _LAYERS_MAX = 127
 """The limit of some of Docker's storage drivers. Each layer is an open file during unpacking."""
 _TOO_LARGE = f"it has more than {ROOT_BYTES_MAX >> 30} GiB or {_ENTRIES_MAX} files"
 _DOCUMENT_BYTES_MAX = 4 << 20
+_PADDING_BYTES_MAX = 1 << 20
+"""After the last entry of a tar."""
 _WHITEOUT, _OPAQUE = ".wh.", ".wh..wh..opq"
 _MODE = 0o1777
 _USER_MAX = 65535
@@ -54,6 +56,7 @@ _MALFORMED = (
 class _Blob:
     name: str
     digest: str
+    """Empty if the archive states none."""
 
 
 class _Left:
@@ -94,6 +97,7 @@ class ImageArchive:
             self.digest = config.digest
             """Of the image's configuration, which contains those of all layers."""
             self.config: dict[str, Any] = json.loads(self._document(config))
+            self._contents = _content_digests(self.config, len(self._layers))
             machine = self.config["architecture"]
             _require_settings(self.config.get("config") or {})
         except OSError as error:
@@ -124,10 +128,11 @@ class ImageArchive:
         """
         try:
             packed, unpacked = _Left(), _Left()
-            layers = [
-                self._opened(self._copied(blob, folder.parent, packed), unpacked)
-                for blob in self._layers
-            ]
+            layers = []
+            for blob, digest in zip(self._layers, self._contents, strict=True):
+                layer = self._opened(self._copied(blob, folder.parent, packed), unpacked)
+                _require_content(layer, blob.name, digest)
+                layers.append(layer)
             _write(_merged(layers), layers, folder)
         except (OSError, *_MALFORMED) as error:
             raise InputError(f"cannot unpack the image {self._path}: {error}") from error
@@ -136,10 +141,8 @@ class ImageArchive:
         if self._tar is not None and "manifest.json" in self._tar.getnames():
             (entry,) = json.loads(self._document(_Blob("manifest.json", "")))
             content = self._document(_Blob(entry["Config"], ""))
-            digests = json.loads(content)["rootfs"]["diff_ids"]
-            layers = zip(entry["Layers"], digests, strict=True)
             config = _Blob(entry["Config"], f"sha256:{sha256(content).hexdigest()}")
-            return config, [_Blob(name, digest) for name, digest in layers]
+            return config, [_Blob(name, "") for name in entry["Layers"]]
         document = json.loads(self._document(_Blob("index.json", "")))
         while "manifests" in document:
             document = json.loads(self._document(_for_this_machine(document["manifests"])))
@@ -178,7 +181,7 @@ class ImageArchive:
                 left.take(len(piece))
                 digest.update(piece)
                 copy.write(piece)
-        if f"sha256:{digest.hexdigest()}" != blob.digest:
+        if blob.digest and f"sha256:{digest.hexdigest()}" != blob.digest:
             raise ValueError(f"the content of {blob.name} does not match its digest")
         copy.seek(0)
         return copy
@@ -192,6 +195,32 @@ def _require_small(tar: tarfile.TarFile, left: _Left) -> None:
         if min(entry.size, entry.uid, entry.gid) < 0:
             raise ValueError(f"{entry.name!r} has a negative size, user or group")
     left.header_bytes = count_headers(tar)
+
+
+def _content_digests(config: dict[str, Any], layers: int) -> list[str]:
+    """Return the digest of each layer, not compressed, as a configuration states them; raises
+    ValueError."""
+    digests: list[str] = config["rootfs"]["diff_ids"]
+    if len(digests) != layers:
+        raise ValueError(f"its configuration states {len(digests)} layers, but it has {layers}")
+    return digests
+
+
+def _require_content(tar: tarfile.TarFile, name: str, expected: str) -> None:
+    """Check the content of a layer that is read to its end.
+
+    The digest of an image covers only its configuration. Without this check, an archive with the
+    configuration of another image would be unpacked as that image.
+    """
+    stream, digest, size_bytes = cast("IO[bytes]", tar.fileobj), sha256(), 0
+    stream.seek(0)
+    while piece := stream.read(_PIECE_BYTES):
+        digest.update(piece)
+        size_bytes += len(piece)
+        if size_bytes > tar.offset + _PADDING_BYTES_MAX:
+            raise ValueError(f"{name} continues after its last file")
+    if f"sha256:{digest.hexdigest()}" != expected:
+        raise ValueError(f"the content of {name} is not that of the image's configuration")
 
 
 def _require_settings(settings: dict[str, Any]) -> None:

@@ -22,6 +22,9 @@ _HOSTNAME = "localhost"
 _TMP_BYTES_PER_FILE = 4096
 """Sets the number of inodes: empty files use kernel memory too."""
 _TERMINALS_MAX = 64
+"""Pseudo-terminals of a workspace; agents have none (decision 77). All boxes of a machine together
+have about 3,000. Source: pty(7)."""
+_EMPTY = ("ro", "nosuid", "nodev", "noexec", "size=0k")
 _HELD = ("bounding", "effective", "permitted")
 _PASSED_ON = ("inheritable", "ambient")
 """The sets of capabilities. Source: capabilities(7)."""
@@ -49,6 +52,7 @@ def bundle_config(
     group: str,
     shares_null: bool,
     is_workspace: bool,
+    has_terminals: bool,
     network: str = "",
 ) -> dict[str, Any]:
     """Return the content of a bundle's ``config.json``.
@@ -65,6 +69,7 @@ def bundle_config(
         group: path of the control group for a runtime that always joins one; empty for none.
         shares_null: whether the runtime would mask files with the null device of the host.
         is_workspace: whether programs are root and may write everywhere.
+        has_terminals: whether programs can open pseudo-terminals.
         network: path of the network namespace; empty for a new one, without a network.
     """
     if is_workspace:
@@ -87,6 +92,7 @@ def bundle_config(
         },
         "mounts": [
             *_system_mounts(),
+            _terminals() if has_terminals else _mount("/dev/pts", "tmpfs", *_EMPTY),
             *(_masks(root, is_workspace) if shares_null else ()),
             # In a workspace, /tmp belongs to the file system that can be copied out.
             *(_shared_memory() if is_workspace else _tmpfs(scratch, limits)),
@@ -127,8 +133,11 @@ def _rlimits(limits: Limits) -> list[dict[str, Any]]:
 def _system_mounts() -> Iterable[dict[str, Any]]:
     yield _mount("/proc", "proc", "nosuid", "noexec", "nodev")
     yield _mount("/dev", "tmpfs", "nosuid", "noexec", "mode=755", "size=64k")
-    terminals = ("newinstance", "ptmxmode=0666", "mode=0620", f"max={_TERMINALS_MAX}")
-    yield _mount("/dev/pts", "devpts", "nosuid", "noexec", *terminals)
+
+
+def _terminals() -> dict[str, Any]:
+    options = ("newinstance", "ptmxmode=0666", "mode=0620", f"max={_TERMINALS_MAX}")
+    return _mount("/dev/pts", "devpts", "nosuid", "noexec", *options)
 
 
 def _masked(is_workspace: bool) -> tuple[str, ...]:
@@ -140,7 +149,7 @@ def _masks(root: BoxRoot, is_workspace: bool) -> Iterable[dict[str, Any]]:
     shown = (path for path in _masked(is_workspace) if not path.startswith("/sys/"))
     for path in filter(os.path.exists, shown):
         if os.path.isdir(path):
-            yield _mount(path, "tmpfs", "ro", "nosuid", "nodev", "noexec", "size=0k")
+            yield _mount(path, "tmpfs", *_EMPTY)
         else:
             yield _mount(path, "bind", "bind", "ro", "nosuid", "noexec", source=str(root.null))
 

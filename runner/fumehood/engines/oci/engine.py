@@ -303,11 +303,27 @@ class OciEngine(ChildBoxEngine, Engine):
                 raise InputError(f"the image {image.reference!r} has no command {command[0]!r}")
             self._known_commands.add(key)
 
-    def _trial(self) -> tuple[Exit | None, BoxOutput]:
-        held = HeldByBox(owner_labels("trial"))
+    def _require_startable(self, image: Image) -> None:
+        """Start a box of an archive's image once, because its settings can keep it from starting.
+
+        Raises:
+            InputError: it does not start.
+        """
         try:
-            spec = BoxSpec(image=Image("", "", ()), socket_dir=held.files.folder())
-            box = self._start(None, spec, ("/.init", "--version"), (), held)
+            self._trial(image)
+        except InfraError as error:
+            raise InputError(
+                f"the image {image.reference!r} cannot start; correct its settings, such as VOLUME "
+                f"and WORKDIR: {error}"
+            ) from error
+
+    def _trial(self, image: Image | None = None) -> tuple[Exit | None, BoxOutput]:
+        """Start a box of an image, or an empty one, with the init program as its command."""
+        held = HeldByBox(owner_labels("trial"))
+        root = None if image is None else self._images.get(image.digest)
+        try:
+            spec = BoxSpec(image=image or Image("", "", ()), socket_dir=held.files.folder())
+            box = self._start(root, spec, ("/.init", "--version"), (), held)
         except (InfraError, InputError):
             held.release()
             raise
@@ -348,6 +364,7 @@ class OciEngine(ChildBoxEngine, Engine):
             group=f"/{PREFIX}{user}" if runtime.makes_groups else "",
             shares_null=runtime.shares_null,
             is_workspace=is_workspace,
+            has_terminals=is_workspace or runtime.own_kernel,
             network=self._network_of(spec.workspace),
         )
         bundle = held.files.folder()
@@ -463,15 +480,23 @@ class OciEngine(ChildBoxEngine, Engine):
             )
         command = (*(root.config.get("Entrypoint") or ()), *(root.config.get("Cmd") or ()))
         require_startable(str(path), command)
-        return Image(
-            str(path),
-            digest,
-            command,
-            environment=_variables(root),
-            scratch=_scratch(root, root.config.get("Volumes") or (), str(path)),
-            working_dir=_working_dir(root, str(path)),
-            users=root.read(_USERS, _USERS_BYTES_MAX),
-        )
+        try:
+            image = Image(
+                str(path),
+                digest,
+                command,
+                environment=_variables(root),
+                scratch=_scratch(root, root.config.get("Volumes") or (), str(path)),
+                working_dir=_working_dir(root, str(path)),
+                users=root.read(_USERS, _USERS_BYTES_MAX),
+            )
+        except OSError as error:
+            raise InputError(
+                f"the image {str(path)!r} cannot start; correct the paths of its VOLUME and "
+                f"WORKDIR: {error.strerror}"
+            ) from error
+        self._require_startable(image)
+        return image
 
     def _is_current(self, digest: str, source: str) -> bool:
         """Return whether an unpacked image is still what its source has."""

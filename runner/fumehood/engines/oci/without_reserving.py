@@ -6,15 +6,19 @@ its programs. It reserves space for them with a call to the host, which this fil
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
 
-from fumehood.supervised.libseccomp import ALLOW, MASKED_EQUAL, Comparison, Rule, build_program
+from fumehood.supervised.libseccomp import (
+    ALLOW,
+    MASKED_EQUAL,
+    UNSUPPORTED,
+    Comparison,
+    Rule,
+    build_program,
+)
 from fumehood.supervised.system_calls import install_filter
 
-_UNSUPPORTED = 0x0005_0000 | errno.EOPNOTSUPP
-"""SCMP_ACT_ERRNO(EOPNOTSUPP): as on a file system without this call."""
 _PUNCH_HOLE = 2
 """FALLOC_FL_PUNCH_HOLE, with which gVisor frees memory. Source: fallocate(2)."""
 
@@ -22,7 +26,7 @@ _PUNCH_HOLE = 2
 def main() -> None:
     """Install the filter, if libseccomp is installed, and execute the command."""
     reserves = Rule("fallocate", (Comparison(1, MASKED_EQUAL, _PUNCH_HOLE, 0),))
-    program = build_program(ALLOW, _UNSUPPORTED, [reserves])
+    program = build_program(ALLOW, UNSUPPORTED, [reserves])
     if program is not None:
         install_filter(program)
     os.execv(sys.argv[1], sys.argv[1:])

@@ -1,14 +1,17 @@
-"""Attaches programs to sockets and to itself, and sends UDP broadcasts.
+"""Attaches programs to sockets and to itself, sends UDP broadcasts, and keeps options of sockets.
 
-The whole machine shares the memory for such programs. The kernel delivers a broadcast to every
-socket of a port before it does anything else on that processor.
+The whole machine shares the memory for such programs, and no limit counts that of options of
+sockets and of access lists of files. The kernel delivers a broadcast to every socket of a port
+before it does anything else on that processor.
 """
 
 from __future__ import annotations
 
 import ctypes
+import os
 import socket
 import struct
+import tempfile
 
 from attempts import attempt
 
@@ -16,6 +19,9 @@ ACCEPT_ALL = ctypes.create_string_buffer(struct.pack("=HBBI", 0x6, 0, 0, 0x7FFF_
 # Source: linux/filter.h, struct sock_fprog.
 PROGRAM = struct.pack("@HP", 1, ctypes.addressof(ACCEPT_ALL))
 SO_ATTACH_FILTER, SO_ATTACH_REUSEPORT_CBPF = 26, 51
+IPPROTO_IPV6, IPV6_2292PKTOPTIONS, IPV6_HOPLIMIT = 41, 6, 52
+# Source: linux/posix_acl_xattr.h.
+OWNER, USER, GROUP, MASK, OTHERS, ANYONE = 1, 2, 4, 16, 32, 0xFFFF_FFFF
 PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2
 
 
@@ -43,8 +49,26 @@ def broadcast() -> str:
     return "sent"
 
 
+def keep_option() -> str:
+    hops = struct.pack("@Niii4x", 20, IPPROTO_IPV6, IPV6_HOPLIMIT, 64)
+    with socket.socket(socket.AF_INET6) as one:
+        one.setsockopt(IPPROTO_IPV6, IPV6_2292PKTOPTIONS, 2000 * hops)
+    return "48,000 bytes kept"
+
+
+def keep_access_list() -> str:
+    users = 8000 * [(USER, os.getuid())]
+    entries = [(OWNER, ANYONE), *users, (GROUP, ANYONE), (MASK, ANYONE), (OTHERS, ANYONE)]
+    content = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", k, 7, who) for k, who in entries)
+    with tempfile.NamedTemporaryFile() as file:
+        os.setxattr(file.name, "system.posix_acl_access", content)
+    return "64,000 bytes kept"
+
+
 attempt("a filter of a TCP socket", filter_socket, socket.AF_INET, SO_ATTACH_FILTER)
 attempt("a filter of a local socket", filter_socket, socket.AF_UNIX, SO_ATTACH_FILTER)
 attempt("a filter of a port", filter_socket, socket.AF_INET, SO_ATTACH_REUSEPORT_CBPF)
 attempt("a broadcast", broadcast)
 attempt("a filter of system calls", filter_calls)
+attempt("an option of a socket", keep_option)
+attempt("an access list of a file", keep_access_list)
