@@ -117,6 +117,8 @@ FORGERIES: dict[str, EpisodeMessage | bytes | tuple[EpisodeMessage, ...]] = {
     "a long trace": records("x" * 2_000_000),
     "no message": b"\xff",
     "a million tiny records": _field(2, b"\x0a\x00" * 1_000_000),
+    "a message with a part that no reader knows": _field(6, _field(1, b"agent") + _field(15, b"x")),
+    "a record with a part that no reader knows": _field(2, _field(1, _field(15, b"x"))),
     "two messages in one": _field(2, b"") + _field(2, b""),
 }
 
