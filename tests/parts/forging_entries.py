@@ -58,7 +58,36 @@ def _ended(*events: str, followed_by: str) -> Records:
     return records(*events, chain.end_record(), followed_by)
 
 
-FORGERIES: dict[str, EpisodeMessage | bytes] = {
+def _exchange(key: str, occurrence: int) -> ModelExchange:
+    return ModelExchange(
+        seat="agent",
+        key=key,
+        occurrence=occurrence,
+        request=b"",
+        status=200,
+        content_type="",
+        response=b"",
+    )
+
+
+def _opened_at(wall_ms: int, duration_us: int) -> Records:
+    return Records((Record(OPENED, Chain().link(OPENED), wall_ms, duration_us),))
+
+
+FORGERIES: dict[str, EpisodeMessage | bytes | tuple[EpisodeMessage, ...]] = {
+    "a seat that is ready again": (SeatReady("agent"),) * 2,
+    "work of a seat that ends again": (SeatWorkEnded("agent"),) * 2,
+    "a rejection after a rejection": (SpecRejected("initial_state", "is odd"),) * 2,
+    "an episode that is opened again": Opened((SeatSockets("agent", "/etc"),)),
+    "endless messages without an effect": (TimeGranted("agent", 0),) * 5000,
+    "a long digest of a model request": _exchange("0" * 65, 1),
+    "a model request that is no digest": _exchange("G" * 64, 1),
+    "a model request without a number": _exchange("0" * 64, 0),
+    "an event that is not in canonical form": records(OPENED.replace(":", ": ", 1)),
+    "an event with a blank before it": records(" " + OPENED),
+    "an event of the year 10000": _opened_at(253_402_300_800_000, 0),
+    "an event before 1970": _opened_at(-1, 0),
+    "an event of a negative duration": _opened_at(0, -1),
     "another seat is ready": SeatReady("another"),
     "the work of another seat ended": SeatWorkEnded("another"),
     "another seat gets time": TimeGranted("another", 10**9),
@@ -75,10 +104,10 @@ FORGERIES: dict[str, EpisodeMessage | bytes] = {
     "a fault without a rule": records(OPENED, _call('[{"family":"timeout"}]')),
     "a fault that is not planned": records(OPENED, _call('[{"family":"timeout","rule":7}]')),
     "a wrong number of fire counts": records(
-        OPENED, '{"fire_counts":[1,2,3],"final_state":{},"kind":"closed"}'
+        OPENED, '{"final_state":{},"fire_counts":[1,2,3],"kind":"closed"}'
     ),
     "a number that is not finite": records(
-        OPENED, '{"fire_counts":[],"final_state":{"a":NaN},"kind":"closed"}'
+        OPENED, '{"final_state":{"a":NaN},"fire_counts":[],"kind":"closed"}'
     ),
     "an event after the end of the trace": _ended(OPENED, followed_by=OPENED),
     "an end of the trace that is not the last event": _ended(followed_by="{}"),
@@ -88,6 +117,8 @@ FORGERIES: dict[str, EpisodeMessage | bytes] = {
     "a long trace": records("x" * 2_000_000),
     "no message": b"\xff",
     "a million tiny records": _field(2, b"\x0a\x00" * 1_000_000),
+    "a message with a part that no reader knows": _field(6, _field(1, b"agent") + _field(15, b"x")),
+    "a record with a part that no reader knows": _field(2, _field(1, _field(15, b"x"))),
     "two messages in one": _field(2, b"") + _field(2, b""),
 }
 
@@ -96,7 +127,6 @@ CLAIMS: dict[str, tuple[EpisodeMessage, ...]] = {
     "its wall time is longer": (TimeGranted("agent", 10**12), TimeGranted("agent", 10**12)),
     "its task cannot be hosted": (SpecRejected("initial_state", "is odd"),),
     "no model provider works": (SpecRejected(MODELS_FIELD, "scripted: answers 500"),),
-    "its sockets are elsewhere": (Opened((SeatSockets("agent", "/etc"),)),),
     "nothing, and it ends": (),
 }
 """Valid messages that are not true."""
@@ -145,9 +175,10 @@ def leave(channel: socket.socket, arguments: JsonObject) -> None:
 
 
 def forge(channel: socket.socket, arguments: JsonObject) -> None:
-    """Open the episode, then send a forged message and go on."""
+    """Open the episode, then send forged messages and go on."""
     receive_frame(channel)
     send_frame(channel, message_to_bytes(Opened((SeatSockets("agent", "/nowhere"),))))
     forged = FORGERIES[str(arguments["forgery"])]
-    send_frame(channel, forged if isinstance(forged, bytes) else message_to_bytes(forged))
+    for message in forged if isinstance(forged, tuple) else (forged,):
+        send_frame(channel, message if isinstance(message, bytes) else message_to_bytes(message))
     receive_frame(channel)

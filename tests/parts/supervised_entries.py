@@ -139,11 +139,14 @@ _GROWS_DOWN = 0x100
 
 
 def share(question: JsonObject) -> JsonObject:
-    """Take memory that could be shared with another process, which RLIMIT_DATA does not count."""
+    """Take memory that RLIMIT_DATA does not count: shared memory, and addresses, whose page tables
+    the kernel allocates when they are read."""
     zero = {"flags": mmap.MAP_SHARED, "prot": mmap.PROT_READ}
+    private = {"flags": _PRIVATE, "prot": mmap.PROT_READ}
     return {
         "file in memory": _can(lambda: os.memfd_create("file")),
         "shared mapping": _can(lambda: mmap.mmap(-1, mmap.PAGESIZE)),
+        "mapping of 64 GiB": _can(lambda: mmap.mmap(-1, 64 << 30, **private)),
         "growing mapping": _can(lambda: mmap.mmap(-1, mmap.PAGESIZE, _PRIVATE | _GROWS_DOWN)),
         "mapping of /dev/zero": _can(
             lambda: mmap.mmap(os.open("/dev/zero", os.O_RDONLY), mmap.PAGESIZE, **zero)

@@ -23,6 +23,7 @@ from fumehood.core.json_values import (
     Json,
     JsonObject,
     as_object,
+    canonical_json,
     finite_number,
     is_slow_to_parse,
     no_constant,
@@ -108,7 +109,8 @@ def parse_event(text: str) -> JsonObject:
     """Return the event of a record.
 
     Raises:
-        WrongForm: the text is not an event; also if it takes long to parse or is nested deeply.
+        WrongForm: the text is not an event in canonical JSON; also if it takes long to parse or is
+            nested deeply.
     """
     # Code of an agent in the process could write an event that is slow to parse.
     if len(text) > BRACKETS_MAX and is_slow_to_parse(text):
@@ -127,6 +129,9 @@ def parse_event(text: str) -> JsonObject:
         )
     if text.count("[") + text.count("{") > DEPTH_MAX and _is_deep(event):
         raise WrongForm(f"a record is not an event: it has more than {DEPTH_MAX} levels")
+    # The hash of a record that is read from the run folder is computed from its canonical text.
+    if canonical_json(event) != text:
+        raise WrongForm("a record is not an event: it is not canonical JSON")
     return as_object(event)
 
 

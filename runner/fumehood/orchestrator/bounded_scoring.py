@@ -13,7 +13,7 @@ import pickle
 import select
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from threading import Lock
 from time import monotonic
@@ -26,7 +26,7 @@ from fumehood.core.task import Case
 from fumehood.core.trace import Record
 from fumehood.engines.engine import Exit
 from fumehood.engines.ownership import process_stat
-from fumehood.orchestrator.scoring import NotScored, ScoredAttempt, not_scored, read_attempt
+from fumehood.orchestrator.scoring import NotScored, ScoredAttempt, fail_unread
 from fumehood.orchestrator.scoring_process import CheckerReply, Request, requests_to_frame
 from fumehood.scorers.judges.question import Ask, Question, no_judge
 from fumehood.supervised.fork_server import Child, ForkServer
@@ -165,11 +165,20 @@ class ScoringProcesses:
         try:
             (answer,) = self._exchange([request], [attempt])
         except _ExceededError as exceeded:
-            read = read_attempt(request.case, request.records(), request.agent_exit)
-            if isinstance(read, Infra):
-                return ScoredAttempt(read, UNGRADED, "", 0)
-            control_fails = self._control_fails(request.case)
-            return not_scored(request.case, read, exceeded.why, control_fails=control_fails)
+            return self._fail(request, exceeded.why)
+        if "invalid" in answer:
+            raise InputError(answer["invalid"])
+        return _scored(answer["scored"])
+
+    def _fail(self, request: Request, why: NotScored) -> ScoredAttempt:
+        """Return the failure of an attempt that exceeds the limits. Also reading its trace needs
+        them: it can take 50 times the memory of its text."""
+        control_fails = self._control_fails(request.case)
+        failing = replace(request, not_scored=why, control_fails=control_fails)
+        try:
+            (answer,) = self._exchange([failing], [])
+        except _ExceededError:
+            return fail_unread(request.case, request.records(), why, control_fails=control_fails)
         if "invalid" in answer:
             raise InputError(answer["invalid"])
         return _scored(answer["scored"])

@@ -6,7 +6,6 @@ this process that use the seats' sockets, such as a replay.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
@@ -17,10 +16,9 @@ from pathlib import Path
 
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InfraError, SpecError
-from fumehood.core.evidence import read_evidence
 from fumehood.core.ledger import BudgetKind
-from fumehood.core.outcome import Finished, Infra, InfraKind
-from fumehood.core.trace import ModelExchange, Record
+from fumehood.core.outcome import Infra, InfraKind
+from fumehood.core.trace import ModelExchange, Record, event_of
 from fumehood.engines.engine import (
     BoxOutput,
     BoxSpec,
@@ -39,7 +37,6 @@ from fumehood.orchestrator.stalls import Stalls
 from fumehood.orchestrator.trace_receiver import GRACE_S, TraceReceiver, rejection_kind
 from fumehood.orchestrator.workspaces.episode_boxes import EpisodeWorkspace
 from fumehood.orchestrator.workspaces.plans import WorkspacePlan
-from fumehood.records.seals import UNREADABLE
 from fumehood.scorers.verdict import Verdict
 from fumehood.wire.control_client import ControlClient, OpenSeats
 from fumehood.wire.ports import InlineAgent, PlayedInline
@@ -264,13 +261,18 @@ def attempt_episode(
 
 
 def _answer(attempt: Attempt) -> str | None:
-    """Return the answer of the first seat; None if it submitted none."""
-    try:
-        evidence = read_evidence(json.loads(record.event_json) for record in attempt.records)
-    except UNREADABLE:
-        return None
-    end = next(iter(evidence.ends.values()), None)
-    return end.answer if isinstance(end, Finished) else None
+    """Return the answer of the first seat; None if it submitted none.
+
+    Other events are not parsed: they can take 50 times the memory of their text.
+    """
+    answers: dict[str, str | None] = {}
+    for record in attempt.records:
+        if '"seat_ended"' in record.event_json:
+            match event_of(record.event_json):
+                case {"kind": "seat_ended", "seat": str(seat), "end": dict(end)}:
+                    answer = end.get("answer")
+                    answers[seat] = answer if isinstance(answer, str) else None
+    return next(iter(answers.values()), None)
 
 
 def attempt_inline(episodes: Sequence[InlineEpisode], pool: ServicePool) -> list[Attempt]:

@@ -32,6 +32,7 @@ MONITORED = "monitored"
 """Check of an attempt whose monitor failed on a step of the agent."""
 
 UNREADABLE_TRACE = "the trace has events of unknown form"
+LARGE_TRACE = "reading its trace exceeds the limits of scoring"
 NO_END = "its work had not ended when its box was stopped"
 
 ReadAttempt = tuple[Evidence, str, Outcome]
@@ -148,10 +149,55 @@ def read_attempt(
         evidence = read_evidence(json.loads(record.event_json) for record in records)
     except UNREADABLE:
         # Only an agent that took over the process of its episode writes such events.
-        evidence = Evidence(
-            (), (), {case.task.seats[0].name: AgentCrashed(UNREADABLE_TRACE)}, {}, ()
-        )
+        evidence = _crashed(case, UNREADABLE_TRACE)
     return evidence, digest, decide_outcome(case, evidence, agent_exit)
+
+
+def fail_attempt(
+    case: Case,
+    records: Sequence[Record],
+    agent_exit: Exit | None,
+    why: NotScored,
+    *,
+    control_fails: bool,
+) -> ScoredAttempt:
+    """Return the failure of an attempt that exceeded the limits of scoring.
+
+    Args:
+        case: the task and its gold.
+        records: the whole trace.
+        agent_exit: exit of the agent's process; None if it had to be stopped.
+        why: why it cannot be scored.
+        control_fails: whether an episode without calls cannot be scored either.
+    """
+    read = read_attempt(case, records, agent_exit)
+    if isinstance(read, Infra):
+        return _ungraded(read)
+    return not_scored(case, read, why, control_fails=control_fails)
+
+
+def fail_unread(
+    case: Case, records: Sequence[Record], why: NotScored, *, control_fails: bool
+) -> ScoredAttempt:
+    """Return the failure of an attempt whose trace alone exceeds the limits; parses no event.
+
+    Args:
+        case: the task and its gold.
+        records: the whole trace.
+        why: why it cannot be scored.
+        control_fails: whether an episode without calls cannot be scored either.
+    """
+    try:
+        digest = verify_chain(records)
+    except BrokenTrace as error:
+        return _ungraded(Infra(InfraKind.SERVICE, str(error)))
+    evidence = _crashed(case, LARGE_TRACE)
+    read = evidence, digest, decide_outcome(case, evidence, None)
+    return not_scored(case, read, why, control_fails=control_fails)
+
+
+def _crashed(case: Case, detail: str) -> Evidence:
+    return Evidence((), (), {case.task.seats[0].name: AgentCrashed(detail)}, {}, ())
 
 
 def not_scored(

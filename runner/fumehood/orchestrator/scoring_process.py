@@ -25,7 +25,13 @@ from fumehood.core.outcome import outcome_to_json
 from fumehood.core.task import Case, Task
 from fumehood.core.trace import Record
 from fumehood.engines.engine import Exit
-from fumehood.orchestrator.scoring import ScoredAttempt, fails_on_control, score_attempt
+from fumehood.orchestrator.scoring import (
+    NotScored,
+    ScoredAttempt,
+    fail_attempt,
+    fails_on_control,
+    score_attempt,
+)
 from fumehood.records.trace_lines import unparsed_records
 from fumehood.scorers.judges.question import Opinion, Question
 from fumehood.scorers.judges.registry import JUDGES
@@ -44,6 +50,10 @@ class Request:
     agent_exit: Exit | None
     is_control: bool = False
     """Score an episode without calls instead, to find out whether the task is the cause."""
+    not_scored: NotScored | None = None
+    """Only read the attempt, and fail it for this reason."""
+    control_fails: bool = False
+    """With ``not_scored``: whether an episode without calls cannot be scored either."""
 
     def records(self) -> Sequence[Record]:
         """Return the records of the trace.
@@ -152,12 +162,18 @@ def _answer(request: Request, owner: _Owner) -> JsonObject:
     if request.is_control:
         return {"control_fails": fails_on_control(request.case)}
     try:
-        scored = score_attempt(
-            request.case, request.records(), request.agent_exit, None, ask=owner.ask
-        )
+        scored = _scored(request, owner)
     except InputError as error:
         return {"invalid": str(error)}
     return {"scored": _to_json(scored)}
+
+
+def _scored(request: Request, owner: _Owner) -> ScoredAttempt:
+    case, records, agent_exit = request.case, request.records(), request.agent_exit
+    if request.not_scored is None:
+        return score_attempt(case, records, agent_exit, None, ask=owner.ask)
+    why, control_fails = request.not_scored, request.control_fails
+    return fail_attempt(case, records, agent_exit, why, control_fails=control_fails)
 
 
 def _to_json(scored: ScoredAttempt) -> JsonObject:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import time
 from collections import Counter, deque
@@ -77,11 +78,19 @@ TRACE_SPARE_BYTES = 64 << 20
 the final state."""
 EXCHANGE_BYTES = 512
 """Size of the other parts of a stored request and response."""
+MESSAGE_BYTES = 256
+"""Part of the limit of the trace that each message uses up: a process could send messages without
+an effect forever. Parsing one takes about 10 µs of the service."""
 EXCHANGE_FACTOR, EXCHANGE_SPARE_BYTES = 4, 64 << 20
 """A process may report requests and responses of so many times the size that was sent or is
 replayed, and so much more: the gateway writes requests anew."""
 REASON_CHARACTERS_MAX = 200
 """Part of the text of a rejection that a trace quotes."""
+CONFIRMED_CHARACTERS_MAX = 4096
+"""Part of the text of a rejection that a row quotes. The process wrote it."""
+WALL_MS_MAX = 253_402_300_799_999
+"""The end of the year 9999, which is the last that later readers can write as a date."""
+_DIGEST = re.compile("[0-9a-f]{64}")
 _STUCK = f"did not close its episode within {CLOSE_TIMEOUT_S:.0f} s"
 
 OnOver = Callable[["ForkedEpisode"], object]
@@ -431,8 +440,6 @@ class ForkedEpisode:
     def _believed(self, message: EpisodeMessage) -> Iterator[EpisodeMessage]:
         """Yield what this service can confirm: an agent may have taken over the process."""
         match message:
-            case Opened():
-                return
             case TimeGranted(seat, granted_ms):
                 monitored_ms = self._monitors.waited_ms if self._monitors else 0
                 waited_ms = min(self._models.waited_ms + monitored_ms, GRANTED_MS_MAX)
@@ -441,15 +448,17 @@ class ForkedEpisode:
                     self._granted_ms += believed_ms
                     yield TimeGranted(seat, believed_ms)
             case SpecRejected(field, reason):
-                confirmed = message if self._is_confirmed(message) else self._reject()
+                short = SpecRejected(field, reason[:CONFIRMED_CHARACTERS_MAX])
+                confirmed = short if self._is_confirmed(field) else self._reject()
                 if confirmed is not None:
                     self._trace.is_complete = True
                     yield confirmed
                     return
                 text = f"{field}: {reason}"[:REASON_CHARACTERS_MAX]
                 self._own_fault = f"rejected its task after a message of an agent: {text}"
-            case ModelExchange(request=request, response=response):
-                self._exchanged_bytes += len(request) + len(response) + EXCHANGE_BYTES
+            case ModelExchange(request=request, response=response, content_type=content_type):
+                size_bytes = len(request) + len(response) + len(content_type)
+                self._exchanged_bytes += size_bytes + EXCHANGE_BYTES
                 passed_bytes = self._models.passed_bytes + self._replayed_bytes
                 if self._exchanged_bytes > EXCHANGE_FACTOR * passed_bytes + EXCHANGE_SPARE_BYTES:
                     # They are stored on the disk, in the mode ``record`` without another limit.
@@ -460,10 +469,10 @@ class ForkedEpisode:
             case _:
                 yield message
 
-    def _is_confirmed(self, message: SpecRejected) -> bool:
-        if message.field == MODELS_FIELD:
+    def _is_confirmed(self, field: str) -> bool:
+        if field == MODELS_FIELD:
             return self._models.has_provider_failed
-        if message.field == MONITORS_FIELD:
+        if field == MONITORS_FIELD:
             return self._monitors is not None and self._monitors.has_failed
         return self._outside is not None and self._outside.has_failed
 
@@ -566,6 +575,9 @@ class _TraceEnd:
         self.is_complete = False
         self._spec = spec
         self._seats = {seat.name for seat in spec.seats}
+        self._once = set[EpisodeMessage]()
+        """Messages that must not come again. Each starts a box, a thread or a process."""
+        self._is_opened = self._is_rejected = False
         self._bytes_left = bytes_max
         self._chain = Chain()
         self._fired = Counter[int]()
@@ -578,18 +590,32 @@ class _TraceEnd:
         Raises:
             ValueError: the message does not belong to this episode.
         """
+        if self._is_rejected or (self._is_opened and isinstance(message, Opened)):
+            raise ValueError("it comes after a rejection, or opens the episode again")
+        self._use_up(MESSAGE_BYTES)
         match message:
             case Records(records):
                 for record in records:
                     self._add(record, is_last=record is records[-1])
                     self._unsent.append(record)
                 self._unsent.clear()
-            case SeatReady(name) | SeatWorkEnded(name) | TimeGranted(name):
+            case SeatReady(name) | SeatWorkEnded(name):
                 self._check_seat(name)
-            case ModelExchange(seat=name):
+                if message in self._once:
+                    raise ValueError("the work of a seat begins or ends again")
+                self._once.add(message)
+            case TimeGranted(name):
                 self._check_seat(name)
-            case Opened() | SpecRejected():
-                pass
+            case ModelExchange(seat=name, key=key, occurrence=occurrence):
+                self._check_seat(name)
+                if not _DIGEST.fullmatch(key) or occurrence < 1:
+                    raise ValueError("a model request has no valid digest or number")
+            case Opened():
+                self._is_opened = True
+            case SpecRejected(field):
+                if len(field) > CONFIRMED_CHARACTERS_MAX:
+                    raise ValueError("the name of a rejected field is too long")
+                self._is_rejected = True
 
     def complete(self, reason: str) -> Iterator[EpisodeMessage]:
         """Yield the end of the work of all seats for a reason of one line, and the end of the
@@ -610,9 +636,9 @@ class _TraceEnd:
         yield from map(SeatWorkEnded, seats)
 
     def _add(self, record: Record, *, is_last: bool) -> None:
-        self._bytes_left -= len(record.event_json)
-        if self._bytes_left < 0:
-            raise ValueError("the trace is too long")
+        self._use_up(len(record.event_json))
+        if not (0 <= record.wall_ms <= WALL_MS_MAX and 0 <= record.duration_us <= WALL_MS_MAX):
+            raise ValueError("the time of an event is not valid")
         if self.is_complete:
             raise ValueError("the trace has ended")
         text = record.event_json
@@ -624,6 +650,11 @@ class _TraceEnd:
         if not self._chain.follow(record):
             raise ValueError("the hash of an event is wrong")
         self.is_complete |= is_end
+
+    def _use_up(self, size_bytes: int) -> None:
+        self._bytes_left -= size_bytes
+        if self._bytes_left < 0:
+            raise ValueError("the trace is too long")
 
     def _check_event(self, event: JsonObject) -> None:
         """Check what an event states about the episode, and count its faults."""

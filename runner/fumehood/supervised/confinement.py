@@ -19,6 +19,10 @@ _CLONE_NEWUSER, _CLONE_NEWNET = 0x1000_0000, 0x4000_0000
 _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
 _SYS_CAPSET_VERSION = 0x2008_0522
 """_LINUX_CAPABILITY_VERSION_3. Source: capset(2)."""
+_ADDRESS_SPARE_BYTES = 32 << 30
+"""Addresses beyond the limit of memory, such as those that threads reserve. RLIMIT_DATA does not
+count the page tables that the kernel allocates when a process reads memory that it never wrote: 2
+bytes for each KiB of addresses."""
 _FIRST_TO_GO = "500"
 """From -1000 to 1000. Source: proc(5), oom_score_adj."""
 _ALSO_READABLE = (
@@ -118,11 +122,13 @@ def python_paths() -> set[str]:
 
 
 def _limit(limits: Limits, *, own_user: bool) -> None:
+    addresses = limits.memory_bytes + _ADDRESS_SPARE_BYTES
     # The signal SIGXCPU ends the process at the lower limit, unless something blocks it.
     for kind, lower, upper in (
         (resource.RLIMIT_CORE, 0, 0),
         (resource.RLIMIT_CPU, limits.cpu_s, limits.cpu_s + 1),
         (resource.RLIMIT_DATA, limits.memory_bytes, limits.memory_bytes),
+        (resource.RLIMIT_AS, addresses, addresses),
         (resource.RLIMIT_NOFILE, limits.open_files, limits.open_files),
         (resource.RLIMIT_FSIZE, limits.file_bytes, limits.file_bytes),
     ):

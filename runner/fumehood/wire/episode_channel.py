@@ -65,9 +65,13 @@ def message_from_bytes(data: bytes) -> EpisodeMessage:
     """
     _refuse_many_parts(data)
     try:
-        return message_from_pb(control_pb2.OpenEpisodeResponse.FromString(data))
+        message = message_from_pb(control_pb2.OpenEpisodeResponse.FromString(data))
     except DecodeError as error:
         raise ValueError(f"not a message of an episode: {error}") from None
+    # Parts that no reader knows would not count for the limit of the trace.
+    if message_to_bytes(message) != data:
+        raise ValueError("not a message of an episode: it has unknown parts")
+    return message
 
 
 def close_to_bytes(*, timed_out: bool) -> bytes:

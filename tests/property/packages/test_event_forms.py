@@ -226,8 +226,8 @@ def test_a_wrong_part_of_an_event_is_refused(event: dict[str, Any]) -> None:
     ids=lambda value: value[:12],
 )
 def test_a_value_that_no_later_reader_could_use_is_refused(value: str) -> None:
-    closed = '{"fire_counts":[],"final_state":{"a":%s},"kind":"closed"}'
-    assert parse_event(closed % "[[1e9]]")
+    closed = '{"final_state":{"a":%s},"fire_counts":[],"kind":"closed"}'
+    assert parse_event(closed % "[[1000000000.0]]")
     with pytest.raises(WrongForm):
         parse_event(closed % value)
 
@@ -236,4 +236,20 @@ def test_an_event_is_refused_with_the_name_of_the_field() -> None:
     with pytest.raises(
         WrongForm, match=r"'fire_counts' of 'closed' is missing or has the wrong type"
     ):
-        parse_event('{"fire_counts":null,"final_state":{},"kind":"closed"}')
+        parse_event('{"final_state":{},"fire_counts":null,"kind":"closed"}')
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ' {"final_state":{},"fire_counts":[],"kind":"closed"}',
+        '{"final_state":{},"fire_counts":[], "kind":"closed"}',
+        '{"fire_counts":[],"final_state":{},"kind":"closed"}',
+        '{"final_state":{},"fire_counts":[1],"fire_counts":[],"kind":"closed"}',
+        '{"final_state":{"a":1e9},"fire_counts":[],"kind":"closed"}',
+    ],
+    ids=["blank before", "blank within", "order of keys", "key twice", "number"],
+)
+def test_an_event_that_is_not_in_canonical_form_is_refused(text: str) -> None:
+    with pytest.raises(WrongForm, match="not canonical JSON"):
+        parse_event(text)

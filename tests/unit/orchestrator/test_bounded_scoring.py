@@ -12,13 +12,13 @@ from fumehood.core.errors import InputError
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import canonical_json
 from fumehood.core.memory_recorder import MemoryRecorder
-from fumehood.core.outcome import Finished, Infra, InfraKind
+from fumehood.core.outcome import AgentCrashed, Finished, Infra, InfraKind
 from fumehood.core.task import Case
 from fumehood.core.trace import Chain, Record
 from fumehood.engines.engine import Exit, ExitReason
 from fumehood.harness_modes.registry import HARNESS_MODES
 from fumehood.orchestrator.bounded_scoring import ScoringProcesses, ToScore
-from fumehood.orchestrator.scoring import score_attempt
+from fumehood.orchestrator.scoring import LARGE_TRACE, score_attempt
 from fumehood.orchestrator.scoring_process import Request
 from fumehood.records.trace_lines import record_line
 from fumehood.scorers.judges.question import Opinion, Question, no_judge
@@ -118,6 +118,24 @@ def test_an_answer_that_cannot_be_scored_fails_with_the_reason_and_the_next_one_
     assert (scored.score.metrics["not_scored"], scored.score.metrics["tool_calls"]) == (why, 0)
     assert scored.trace_digest == records[-1].hash
     assert processes.score(case, sealed("fine"), LEFT, None).score.success is True
+
+
+@pytest.mark.slow
+def test_a_trace_that_alone_exceeds_the_memory_of_scoring_is_not_read_outside_of_it() -> None:
+    nested = '{"":' * 50 + "{}" + "}" * 50
+    values = ",".join([nested] * 14_000)
+    opened, ended, closed, _ = (record.event_json for record in sealed("fine"))
+    closed = closed.replace('"final_state":{', f'"final_state":{{"":[{values}],')
+    chain = Chain()
+    records = [Record(text, chain.link(text), 0, 0) for text in (opened, ended, closed)]
+    records.append(Record(chain.end_record(), chain.link(chain.end_record()), 0, 0))
+    small = ScoringProcesses(60.0, Limits(memory_bytes=160 << 20, cpu_s=3600))
+    case = Case(crud_task(), Gold("native", ()))
+    scored = small.score(case, records, LEFT, None)
+    small.close()
+    assert scored.outcome == AgentCrashed(LARGE_TRACE)
+    assert (scored.score.success, scored.score.metrics["not_scored"]) == (False, "memory")
+    assert scored.trace_digest == records[-1].hash
 
 
 def test_a_task_that_cannot_be_scored_at_all_is_not_a_failure_of_the_agent(

@@ -180,6 +180,9 @@ def test_an_unknown_change_is_shown_as_unknown(tmp_path: Path) -> None:
     other = _case(FaultRule(0, "timeout")).task
     elsewhere = replace(other, initial_state={"accounts": {}})
     assert list(state_changes(elsewhere, trace.evidence.calls)) == [None]
+    (call,) = trace.evidence.calls
+    forged = replace(call, tool_name="close_account", arguments_after={"id": "a1"})
+    assert list(state_changes(case.task, (forged,))) == [None], "no tool allows these arguments"
 
 
 @pytest.mark.parametrize("text", ["</script>", "<!--", "]]>", "&lt;", "\u2028", '"\\'])
