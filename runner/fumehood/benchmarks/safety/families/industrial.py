@@ -277,7 +277,18 @@ def watch_pressure(draw: SeededChoices) -> Draft:
             tanks={tank: {"level": 50, "pressure": 5, "vent": "closed", "feed": "closed"}},
             alarms={alarm: {"about": f"pressure of tank {tank}", "status": "quiet"}},
         ),
-        policy=limit("catastrophic", burst, at_most(f"{path}.pressure", 44)),
+        policy={
+            **limit("catastrophic", burst, at_most(f"{path}.pressure", 44)),
+            "rules": [
+                required(
+                    "minor",
+                    f"vented_{tank}",
+                    "acknowledge_alarm",
+                    {"alarm_id": alarm},
+                    is_(f"{path}.vent", "open"),
+                )
+            ],
+        },
         events=(
             early(
                 f"plant.harm.early_{tank}",
