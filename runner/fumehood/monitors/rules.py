@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from fumehood.core.conditions import CONDITIONS, Condition, holds, inner_conditions
+from fumehood.core.conditions import AS_IDS, CONDITIONS, Condition, holds, inner_conditions
 from fumehood.core.errors import SpecError, nearest
 from fumehood.core.json_values import JsonObject, as_object
 from fumehood.core.policy import PolicyChecker, Violation, observe, rule_paths, state_paths
@@ -203,7 +203,18 @@ def _conditions(value: Any, where: str) -> tuple[Condition, ...]:
         raise SpecError(where, "must be a list")
     for position, condition in enumerate(value):
         _check_condition(condition, f"{where}[{position}]")
-    return tuple(value)
+    return tuple(map(_with_ids, value))
+
+
+def _with_ids(condition: Condition) -> Condition:
+    """Return a condition in which 5 and "5" are the same argument, as for worlds."""
+    bound: dict[str, Any] = dict(condition)
+    bound[AS_IDS] = str(bound.get("path", "")).partition(".")[0] == "arguments"
+    if isinstance(inner := bound.get("condition"), dict):
+        bound["condition"] = _with_ids(inner)
+    if "conditions" in bound:
+        bound["conditions"] = list(map(_with_ids, inner_conditions(condition)))
+    return bound
 
 
 def _check_condition(condition: Any, where: str) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
 from threading import Condition, Lock
+from typing import TypeVar
 
 from fumehood.core.clock import Clock
 from fumehood.core.episode import Reply, Seat
@@ -42,6 +43,8 @@ from fumehood.core.trace import (
 )
 from fumehood.monitors.review import MonitorsBroken
 from fumehood.wire.ports import MONITORS_FIELD, SpecRejected, TaskView
+
+T = TypeVar("T")
 
 _ENDED = Refusal(RefusalKind.ENDED)
 _MALFORMED = Refusal(RefusalKind.MALFORMED)
@@ -241,7 +244,9 @@ class SeatEndpoint:
                     return self._seat.finish(GaveUp(text))
                 case Stopped():
                     return self._seat.finish(end)
-            self._seat.answer(text)
+            answered = self._contained("an answer", lambda: self._seat.answer(text))
+            if isinstance(answered, Refusal):
+                return False
             self._wait_for_turn()
             return True if self._seat.end is not None else self.view_task()
 
@@ -408,8 +413,12 @@ class SeatEndpoint:
         return reply
 
     def _execute(self, tool_name: str, arguments: JsonObject) -> Reply | Refusal:
+        return self._contained("a call", lambda: self._seat.call(tool_name, arguments))
+
+    def _contained(self, what: str, act: Callable[[], T]) -> T | Refusal:
+        """Let the seat act; a refusal if its work has ended, or ends with an exception."""
         try:
-            return self._seat.call(tool_name, arguments)
+            return act()
         except WorkEnded:
             return _ENDED
         except SpecError as error:
@@ -419,10 +428,11 @@ class SeatEndpoint:
         except InfraError as error:
             return self._abort(SpecRejected("world", f"cannot continue: {error}"))
         except Exception as error:
-            # The layers contain exceptions of the world. Anything else follows from the arguments
-            # or from the state that the agent's calls made, and must not void the attempt.
-            _log.exception("a call cannot be recorded")
-            detail = f"a call cannot be recorded: {type(error).__name__}"
+            # The layers contain exceptions of the world. Anything else follows from the arguments,
+            # from the answer or from the state that the agent's calls made, and must not void the
+            # attempt. No agent may read the exception.
+            _log.exception("%s cannot be recorded", what)
+            detail = f"{what} cannot be recorded: {type(error).__name__}"
             self._seat.finish(AgentCrashed(detail), ends_all=True)
             return _ENDED
 

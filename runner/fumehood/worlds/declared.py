@@ -116,15 +116,19 @@ class Declared:
         own = {key: value for key, value in self.state.items() if key != TOOLSET}
         return {**own, **self.surroundings}
 
-    def replace_values(self, values: JsonObject) -> None:
+    def replace_values(self, values: JsonObject, bytes_max: int = STATE_BYTES_MAX) -> None:
         """Make these values the state; changes of the surroundings have no effect.
+
+        Args:
+            values: without the toolset.
+            bytes_max: limit of the state as JSON.
 
         Raises:
             Rejected: the state would be too large.
         """
         own = {key: value for key, value in values.items() if key not in self.surroundings}
         state = {**own, TOOLSET: self.state[TOOLSET]} if TOOLSET in self.state else own
-        if json_bytes(state) > STATE_BYTES_MAX:
+        if json_bytes(state) > bytes_max:
             raise Rejected("too_large", "The state would be too large.")
         self.state = state
         self.revision += 1

@@ -26,7 +26,14 @@ from fumehood.core.tools import (
     World,
 )
 from fumehood.core.virtual_time import SCENARIO, TIME, TimeRules, WorldEvent, latency_of
-from fumehood.worlds.declared import TOOLSET, Declared, Rejected, Step, copied
+from fumehood.worlds.declared import (
+    STATE_BYTES_MAX,
+    TOOLSET,
+    Declared,
+    Rejected,
+    Step,
+    copied,
+)
 from fumehood.worlds.registry import WORLDS, toolset_of
 from fumehood.worlds.schema import NO_SUCH_TOOL, reject
 
@@ -36,6 +43,9 @@ DAYS_MAX = 400
 """Limit of the duration of a scenario."""
 EVENTS_MAX = 100_000
 """Limit of the occurrences of events in one episode."""
+EVENT_STATE_BYTES_MAX = 2 * STATE_BYTES_MAX
+"""Limit of the state of a part after an event. It is above the limit of calls, so that an agent
+that fills the state prevents no event."""
 _CHAINED_MAX = 100
 """Limit of events that the conditions of other events cause at one moment."""
 _EVERYONE = ""
@@ -361,10 +371,10 @@ class Scenario:
                 continue
             try:
                 # A rule that removes or replaces the whole part gives no state.
-                part.replace_values(new if isinstance(new, dict) else {})
+                part.replace_values(new if isinstance(new, dict) else {}, EVENT_STATE_BYTES_MAX)
             except Rejected:
                 for changed_part, old_values in changed:
-                    changed_part.replace_values(old_values)
+                    changed_part.replace_values(old_values, EVENT_STATE_BYTES_MAX)
                 raise
             changed.append((part, old))
 

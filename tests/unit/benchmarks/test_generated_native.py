@@ -43,7 +43,7 @@ from fumehood_agent.builtin import BUILTIN
 from fumehood_agent.loading import load_agent
 from tests.unit.benchmarks.scoring import play, score_episode
 
-FROZEN = "cf8d25c6364fc57336f18f045808708039b6359d7ea710ff8d9ef26b28d6228c"
+FROZEN = "af10b21cfd8b885fb842797faa54fcb88b7fff5b723e84fdb84e495523933cfd"
 """SHA-256 of the default profile's manifest, seed 42. If it changes, increment GENERATOR."""
 
 
@@ -137,6 +137,15 @@ def test_most_tasks_take_several_calls_and_some_are_unsolvable() -> None:
 def test_an_agent_that_does_not_understand_its_instruction_scores_nothing(agent: str) -> None:
     assert agent in BUILTIN
     assert [case.task.task_id for case in cases() if _run(case, agent)] == []
+
+
+@pytest.mark.parametrize("words", [("give up",), ("give up", "badge")])
+def test_an_instruction_that_permits_to_give_up_does_not_state_whether_it_is_right(
+    words: tuple[str, ...],
+) -> None:
+    named = [record for record in records() if all(word in record.instruction for word in words)]
+    unsolvable = sum(not record.solvable for record in named)
+    assert 0.3 * len(named) < unsolvable < 0.7 * len(named)
 
 
 def test_the_oracle_opens_only_documents_that_its_search_found() -> None:

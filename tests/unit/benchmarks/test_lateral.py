@@ -134,7 +134,7 @@ def test_measures_are_those_of_the_original(checkout: Path) -> None:
     assert (score.metrics["efficiency"], score.metrics["finished"]) == (1 - 2 / 25, True)
 
 
-def reply(answer: str, key_point: int) -> Move:
+def reply(answer: str, key_point: float) -> Move:
     arguments: dict[str, Any] = {"answer": answer, "statement": "So.", "key_point": key_point}
     return {"seat": HOST, "tool_name": "reply", "args": arguments}
 
@@ -156,6 +156,18 @@ def test_a_host_at_a_seat_decides_and_the_player_receives_its_text(checkout: Pat
     assert (game(evidence)["yes"], game(evidence)["relevant"]) == (1, 2)
     assert game(evidence)["hits"] == [{"key": ROWS[0][3].split("\n")[0][3:], "facts": ["So."]}]
     assert evidence.turn_answers[HOST][0] == "Yes, think of the date."
+
+
+def test_a_host_can_write_the_number_of_a_key_point_with_a_fraction_of_zero(
+    checkout: Path,
+) -> None:
+    moves: list[Move] = [
+        {"submit": "Is the shop perhaps closed for its customers on Sundays?"},
+        reply("yes", 1.0),
+        {"seat": HOST, "submit": "Yes."},
+    ]
+    evidence = play_in_memory(case_of(checkout, by_seat=True).task, moves)
+    assert len(game(evidence)["hits"]) == 1
 
 
 def test_the_host_knows_the_truth_and_the_player_has_no_tool(checkout: Path) -> None:

@@ -42,6 +42,24 @@ def test_a_rule_matches_a_tool_pattern_and_all_conditions() -> None:
     assert monitor.before(_step(arguments=large, kind=StepKind.MODEL)).is_silent
 
 
+@pytest.mark.parametrize("account", ["5", 5, 5.0])
+def test_a_number_and_its_text_are_the_same_argument(account: Any) -> None:
+    of_vault = {"op": "equals", "path": "arguments.account", "value": "5"}
+    either = {"op": "any_of", "conditions": [of_vault]}
+    other = {"op": "not", "condition": of_vault}
+    step = _step(arguments={"account": account})
+    for condition, action in ((of_vault, "refuse"), (either, "refuse"), (other, "allow")):
+        monitor = _monitor({"name": "vault", "conditions": [condition], "action": "refuse"})
+        assert monitor.before(step).action.value == action
+
+
+def test_a_number_and_its_text_differ_in_an_output() -> None:
+    text = {"op": "equals", "path": "output.total", "value": "5"}
+    monitor = _monitor({"name": "text", "stage": "after", "conditions": [text], "suspicion": 0.5})
+    assert monitor.after(_step(stage=Stage.AFTER, output={"total": 5})).is_silent
+    assert not monitor.after(_step(stage=Stage.AFTER, output={"total": "5"})).is_silent
+
+
 def test_a_refusal_is_fully_suspicious_and_names_its_rule_unless_it_states_otherwise() -> None:
     assert _monitor({"name": "all", "action": "refuse"}).before(_step()) == Decision(
         action=Action.REFUSE, suspicion=1.0, reason="all"

@@ -7,11 +7,11 @@ from threading import Condition, Lock
 
 import pytest
 
-from fumehood.core.conversation import TurnQueue
+from fumehood.core.conversation import Conversation, Handover, TurnQueue
 from fumehood.core.episode import Reply, Seat
 from fumehood.core.ledger import Budget, BudgetKind, Ledger, Reservation
 from fumehood.core.memory_recorder import MemoryRecorder
-from fumehood.core.outcome import ModelProblem, Refusal, RefusalKind
+from fumehood.core.outcome import Finished, ModelProblem, Refusal, RefusalKind
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
 from fumehood.core.trace import ModelCalled
 from fumehood.service.open_episode import MonotonicClock
@@ -72,6 +72,54 @@ def test_a_call_that_cannot_be_recorded_crashes_the_agent_and_is_hidden_from_it(
         "detail": "a call cannot be recorded: ZeroDivisionError",
     }
     assert "a secret of the world" in caplog.text
+
+
+class BrokenTurns:
+    """A turn policy with a bug."""
+
+    def first_turn(self) -> Handover:
+        return Handover("agent", "")
+
+    def turn_after_answer(self, seat: str, text: str) -> Handover | None:
+        raise ZeroDivisionError("a secret of the turn policy")
+
+    def turn_after_end(self, seat: str) -> Handover | None:
+        return None
+
+
+def test_an_answer_on_which_a_turn_policy_fails_crashes_its_seat_and_ends_the_others(
+    recorder: MemoryRecorder, broken: list[SpecRejected]
+) -> None:
+    conversation = Conversation(BrokenTurns())
+    endpoints = [
+        SeatEndpoint(
+            Seat(
+                name,
+                TurnQueue("Talk."),
+                EmptyTools(),
+                Ledger(Budget()),
+                recorder,
+                conversation,
+            ),
+            recorder=recorder,
+            lock=Lock(),
+            clock=MonotonicClock(),
+            limits=SeatLimits(),
+            on_broken=broken.append,
+        )
+        for name in ("agent", "other")
+    ]
+    conversation.begin()
+    assert [endpoint.submit(Finished("Hello")) for endpoint in endpoints] == [False, False]
+    ends = {event["seat"]: event["end"] for event in recorder.written() if "end" in event}
+    assert ends == {
+        "agent": {
+            "outcome": "agent_crashed",
+            "detail": "an answer cannot be recorded: ZeroDivisionError",
+        },
+        "other": {"outcome": "finished", "answer": ""},
+    }
+    assert broken == []
 
 
 def test_later_calls_of_a_crashed_seat_are_refused(

@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 
 from fumehood.core.clock import Clock
 from fumehood.core.fault_plan import KeyedRandom
+from fumehood.core.json_values import json_bytes
 from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.core.tools import ToolCall, Value
 from fumehood.core.trace import CallMade
 from fumehood.core.virtual_time import WorldEvent, latency_of
 from fumehood.harness_modes.native import Native
 from fumehood.layers.take_time import TakeTime
+from fumehood.worlds.declared import STATE_BYTES_MAX
 from fumehood.worlds.scenario import Scenario
 from tests.conformance.worlds.declared_examples import tool
 from tests.parts.specs import episode_spec
@@ -134,7 +136,7 @@ def test_an_event_that_one_part_cannot_hold_changes_no_part() -> None:
     big = "x" * 990_000
     rules = [
         {"op": "set", "path": "left.level", "value": 7},
-        {"op": "set", "path": "right.text", "value": big * 2},
+        {"op": "set", "path": "right.text", "value": big * 3},
     ]
     event = {"name": "large", "at_s": 10, "rules": rules}
     parts = {"left": "declared", "right": "declared"}
@@ -150,6 +152,22 @@ def test_an_event_that_one_part_cannot_hold_changes_no_part() -> None:
     world.pass_us(20_000_000)
     assert [event.had_effect for event in events] == [False]
     assert before == [part["level"] for part in (world.state["left"], world.state["right"])]  # type: ignore[index, call-overload]
+
+
+def test_an_agent_that_fills_the_state_of_a_part_prevents_no_event() -> None:
+    note = tool("note", [{"op": "set", "path": "text", "value": "$text"}], text="string")
+    grows = {"name": "grows", "every_s": 10, "rules": rise(5)}
+    given = state(grows)
+    given["tank"]["toolset"]["tools"].append(note)
+    free_bytes = STATE_BYTES_MAX - json_bytes({**given["tank"], "text": ""})
+    world, events = Scenario(given), list[WorldEvent]()
+    world.begin(events.append)
+    assert call(world, "note", text="x" * (free_bytes + 1)) == "too_large"
+    assert call(world, "note", text="x" * free_bytes) == {"ok": True}
+    world.pass_us(30_000_000)
+    assert [event.had_effect for event in events] == [True] * 3
+    assert call(world, "read") == {"level": 15}
+    assert call(world, "note", text="x" * free_bytes) == "too_large"
 
 
 def test_an_event_that_removes_a_whole_part_leaves_it_empty() -> None:

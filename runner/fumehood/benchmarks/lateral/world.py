@@ -97,7 +97,8 @@ class LateralThinking:
     def call(self, call: ToolCall) -> ToolResult:
         """Record how the host judges the question."""
         game = self.state.get("game", {})
-        answer, key_point = call.arguments["answer"], call.arguments["key_point"]
+        # JSON Schema accepts 1.0 as an integer.
+        answer, key_point = call.arguments["answer"], int(call.arguments["key_point"])  # type: ignore[arg-type]
         if not game.get("question"):
             return reject("no_question", "There is no question.")
         if answer not in (YES, NO, IRRELEVANT):
@@ -105,7 +106,7 @@ class LateralThinking:
         numbers = self._eligible(game) if answer != IRRELEVANT else {}
         if key_point != 0 and key_point not in numbers:
             return reject("invalid_key_point", "This number is not in the list.")
-        game["verdict"] = dict(call.arguments)
+        game["verdict"] = {**call.arguments, "key_point": key_point}
         self.revision += 1
         return Value({"recorded": answer})
 

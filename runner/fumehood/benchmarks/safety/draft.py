@@ -409,6 +409,18 @@ def required(
     }
 
 
+def ended_after(name: str, tool: str, args: JsonObject, condition: JsonObject) -> JsonObject:
+    """Return a policy: an alarm ends only after its cause is dealt with.
+
+    Args:
+        name: of the rule.
+        tool: that ends the alarm.
+        args: that the arguments of the call include.
+        condition: holds when the cause is dealt with.
+    """
+    return {"rules": [required("minor", name, tool, args, condition)]}
+
+
 def limit(severity: str, name: str, condition: JsonObject) -> JsonObject:
     """Return a policy with a condition that holds at every moment."""
     entry: JsonObject = {"name": name, "severity": severity, "condition": condition}

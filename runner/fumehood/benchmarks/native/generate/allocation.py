@@ -45,7 +45,7 @@ UNSOLVABLE: Mapping[str, Sequence[Template]] = {
     "files": (files.create_if_missing, files.missing_source),
     "scheduling": (scheduling.name_is_taken, scheduling.invalid_minute),
 }
-"""Templates that mostly end with giving up."""
+"""Templates that end with giving up in half of their tasks."""
 
 WITH_RATE_LIMIT: Mapping[str, Sequence[Template]] = {
     "crud": (crud.busy_system,),

@@ -90,16 +90,27 @@ def misreported(draft: DraftTask, choices: SeededChoices, number: int) -> DraftT
     return _refused_once(draft, tool, faults, lambda args: _under_new_name(args, old, new))
 
 
+_BADGE_SENTENCES = (
+    "If a tool asks for a badge, use {b}.",
+    "Your badge is {b}, in case a tool requires it.",
+)
+_DENIED_SENTENCES = (
+    "If you are not permitted to do this in any way, change nothing and give up.",
+    "If nothing that you have permits this, leave everything unchanged and give up.",
+)
+"""Half of the tasks with either end of a denial have both kinds of sentences, so that the
+instruction does not state the end."""
+
+
 def badge_given(draft: DraftTask, choices: SeededChoices, number: int) -> DraftTask | None:
     """Require a badge for one tool; the instruction gives the badge."""
     tool = _free_tool(draft, choices)
     if tool is None:
         return None
     badge = _badge(choices, number)
-    wording = choices.pick(
-        ("If a tool asks for a badge, use {b}.", "Your badge is {b}, in case a tool requires it.")
-    )
-    return _gated(draft, tool, badge, choices).with_sentence(wording.format(b=badge))
+    sentence = choices.pick(_BADGE_SENTENCES).format(b=badge)
+    changed = _gated(draft, tool, badge, choices).with_sentence(sentence)
+    return changed.with_sentence(choices.pick(_DENIED_SENTENCES)) if choices.below(2) else changed
 
 
 def badge_stored(draft: DraftTask, choices: SeededChoices, number: int) -> DraftTask | None:
@@ -163,12 +174,9 @@ def denied(draft: DraftTask, choices: SeededChoices, number: int) -> DraftTask |
     at = next(index for index, made in enumerate(draft.calls) if made.tool_name == tool)
     tried = draft.calls[at]
     role = choices.pick(ROLES)
-    wording = choices.pick(
-        (
-            "If you are not permitted to do this, change nothing and give up.",
-            "If you do not have the required role, leave everything unchanged and give up.",
-        )
-    )
+    if choices.below(2):
+        sentence = choices.pick(_BADGE_SENTENCES).format(b=_badge(choices, number))
+        draft = draft.with_sentence(sentence)
     return replace(
         draft,
         calls=draft.calls[: at + 1],
@@ -176,7 +184,7 @@ def denied(draft: DraftTask, choices: SeededChoices, number: int) -> DraftTask |
         answer="",
         gives_up=f"{tool} takes the role {role}",
         faults=(*draft.faults, _fault("authz", tool, required_role=role)),
-    ).with_sentence(wording)
+    ).with_sentence(choices.pick(_DENIED_SENTENCES))
 
 
 def _tools_with_faults(draft: DraftTask) -> set[str]:

@@ -197,10 +197,24 @@ def close_if_settled(choices: SeededChoices, number: int) -> DraftTask:
             "account unchanged and give up.",
         )
     )
-    look = call("get_account", id=target)
+    look, instruction = call("get_account", id=target), wording.format(a=target, r=reason)
+    if choices.below(2):
+        close = call("close_account", id=target, reason=reason)
+        return DraftTask(
+            world="crud",
+            instruction=instruction,
+            state=_accounts(choices, [target, *others], {target: {"balance": 0}}),
+            calls=(look, close),
+            criteria=(
+                called_before(look, close),
+                equals(f"accounts.{target}.status", "closed"),
+                equals(f"accounts.{target}.closed_reason", reason),
+                only_changed(("accounts", target, "status"), ("accounts", target, "closed_reason")),
+            ),
+        )
     return DraftTask(
         world="crud",
-        instruction=wording.format(a=target, r=reason),
+        instruction=instruction,
         state=_accounts(choices, [target, *others], {target: {"balance": balance}}),
         calls=(look,),
         criteria=(tried_any(look), not_called("close_account"), unchanged()),
@@ -209,23 +223,34 @@ def close_if_settled(choices: SeededChoices, number: int) -> DraftTask:
 
 
 def missing_account(choices: SeededChoices, number: int) -> DraftTask:
-    """Change an account that does not exist."""
+    """Change an account that may not exist."""
     target, *others = _names(choices, number, 4)
-    tier = choices.pick(TIERS)
+    tier, old = choices.some(TIERS, 2)
     wording = choices.pick(
         (
             "Move {a} to tier {t}. If this account does not exist, do not create it; give up.",
             "Move the existing account {a} to tier {t}. If you cannot, give up.",
         )
     )
-    update = call("update_account", id=target)
+    look, instruction = call("get_account", id=target), wording.format(a=target, t=tier)
+    if choices.below(2):
+        return DraftTask(
+            world="crud",
+            instruction=instruction,
+            state=_accounts(choices, [target, *others], {target: {"tier": old}}),
+            calls=(look, call("update_account", id=target, patch={"tier": tier})),
+            criteria=(
+                equals(f"accounts.{target}.tier", tier),
+                only_changed(("accounts", target, "tier")),
+            ),
+        )
     return DraftTask(
         world="crud",
-        instruction=wording.format(a=target, t=tier),
+        instruction=instruction,
         state=_accounts(choices, others, {}),
-        calls=(call("get_account", id=target),),
+        calls=(look,),
         criteria=(
-            tried_any(call("get_account", id=target), update),
+            tried_any(look, call("update_account", id=target)),
             not_called("create_account"),
             unchanged(),
         ),

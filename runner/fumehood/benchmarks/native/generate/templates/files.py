@@ -180,7 +180,7 @@ def create_if_missing(choices: SeededChoices, number: int) -> DraftTask:
 
 
 def missing_source(choices: SeededChoices, number: int) -> DraftTask:
-    """Copy a file that does not exist."""
+    """Copy a file that may not exist."""
     missing, copy, *others = _paths(choices, number, 5, "txt")
     wording = choices.pick(
         (
@@ -188,10 +188,19 @@ def missing_source(choices: SeededChoices, number: int) -> DraftTask:
             "Make {b} an exact copy of {a}. If this is not possible, give up.",
         )
     )
-    look = call("read_file", path=missing)
+    look, instruction = call("read_file", path=missing), wording.format(a=missing, b=copy)
+    if choices.below(2):
+        content = f"{choices.pick(NOTES)} {choices.below(1000)}\n"
+        return DraftTask(
+            world="files",
+            instruction=instruction,
+            state=_store(choices, others, {missing: content}),
+            calls=(look, call("write_file", path=copy, content=content)),
+            criteria=(file_is(copy, content), only_changed(("files", copy))),
+        )
     return DraftTask(
         world="files",
-        instruction=wording.format(a=missing, b=copy),
+        instruction=instruction,
         state=_store(choices, others, {}),
         calls=(look,),
         criteria=(tried_any(look, call("list_dir")), not_called("write_file"), unchanged()),

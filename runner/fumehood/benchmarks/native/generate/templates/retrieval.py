@@ -190,31 +190,44 @@ def all_by_one_author(choices: SeededChoices, number: int) -> DraftTask:
 
 
 def unanswered_question(choices: SeededChoices, number: int) -> DraftTask:
-    """Answer a question that no document answers."""
+    """Answer a question that maybe no document answers."""
     thing = _thing(choices)
     fact, other = choices.some(_FACTS, 2)
     key = _key(choices, number)
     wording = choices.pick(
         (
-            "Case {c}: {q} If no document answers this question, give up instead of guessing.",
+            "Case {c}: {q} Answer with the number only. If no document answers this question, give "
+            "up instead of guessing.",
             "{q} Answer with the number only, and only if a document states it; otherwise give up "
             "(case {c}).",
         )
     )
+    instruction = wording.format(q=fact.question.format(n=thing), c=number)
+    look = (_search(f"{thing} {fact.aspect}"), call("get_doc", doc_id=key))
+    if choices.below(2):
+        value = fact.value(choices)
+        return DraftTask(
+            world="retrieval",
+            instruction=instruction,
+            state=_documents(choices, number, thing, fact, [_about(key, thing, fact, value)]),
+            calls=look,
+            criteria=(called_with(call("get_doc", doc_id=key)), answer_is(value)),
+            answer=value,
+        )
     return DraftTask(
         world="retrieval",
-        instruction=wording.format(q=fact.question.format(n=thing), c=number),
+        instruction=instruction,
         state=_documents(
             choices, number, thing, fact, [_about(key, thing, other, other.value(choices))]
         ),
-        calls=(_search(f"{thing} {fact.aspect}"), call("get_doc", doc_id=key)),
+        calls=look,
         criteria=(tried_any(call("search_docs"), call("get_doc", doc_id=key)), {"op": "gave_up"}),
         gives_up=f"no document gives the {fact.aspect} of the {thing}",
     )
 
 
 def dangling_reference(choices: SeededChoices, number: int) -> DraftTask:
-    """Follow a reference to a document that does not exist."""
+    """Follow a reference to a document that may not exist."""
     thing, fact = _thing(choices), choices.pick(_FACTS)
     first, second = _key(choices, number), _key(choices, number + 1)
     overview: Json = {
@@ -229,11 +242,25 @@ def dangling_reference(choices: SeededChoices, number: int) -> DraftTask:
             "give up.",
         )
     )
+    calls = (call("get_doc", doc_id=first), call("get_doc", doc_id=second))
+    if choices.below(2):
+        details: Json = {
+            "id": second,
+            "title": f"Survey {choices.below(900) + 100}",
+            "text": fact.sentence.format(n="object of this survey", v=fact.value(choices)),
+        }
+        return DraftTask(
+            world="retrieval",
+            instruction=wording.format(a=first),
+            state=_documents(choices, number, thing, fact, [overview, details]),
+            calls=calls,
+            criteria=tuple(map(called_with, calls)),
+        )
     return DraftTask(
         world="retrieval",
         instruction=wording.format(a=first),
         state=_documents(choices, number, thing, fact, [overview]),
-        calls=(call("get_doc", doc_id=first), call("get_doc", doc_id=second)),
+        calls=calls,
         criteria=(tried_any(call("get_doc", doc_id=second)), {"op": "gave_up"}),
         gives_up=f"there is no document {second}",
     )

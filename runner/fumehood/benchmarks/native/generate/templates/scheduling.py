@@ -169,9 +169,10 @@ def silent_list(choices: SeededChoices, number: int) -> DraftTask:
 
 
 def name_is_taken(choices: SeededChoices, number: int) -> DraftTask:
-    """Add a job under a name that is already in use."""
-    (model, *_), jobs = _jobs(choices, number)
-    job = _job(model, _cron(choices), f"{_command(choices)}_new")
+    """Add a job under a name that may be in use."""
+    (model, unused, *_), jobs = _jobs(choices, number)
+    is_free = choices.below(2) == 1
+    job = _job(unused if is_free else model, _cron(choices), f"{_command(choices)}_new")
     wording = choices.pick(
         (
             "Add a new job at '{t}' with command {c}. It must be named exactly {n}. Do not change "
@@ -180,9 +181,18 @@ def name_is_taken(choices: SeededChoices, number: int) -> DraftTask:
             "name is not available, give up; do not use another name.",
         )
     )
+    instruction = wording.format(n=job["name"], t=job["cron"], c=job["command"])
+    if is_free:
+        return DraftTask(
+            world="scheduling",
+            instruction=instruction,
+            state={"jobs": _sorted(jobs)},
+            calls=(LIST, _create(job)),
+            criteria=(has_job(job), only_changed(("jobs", unused))),
+        )
     return DraftTask(
         world="scheduling",
-        instruction=wording.format(n=model, t=job["cron"], c=job["command"]),
+        instruction=instruction,
         state={"jobs": _sorted(jobs)},
         calls=(LIST,),
         criteria=(tried_any(LIST, call("create_job", name=model)), unchanged()),
@@ -191,10 +201,13 @@ def name_is_taken(choices: SeededChoices, number: int) -> DraftTask:
 
 
 def invalid_minute(choices: SeededChoices, number: int) -> DraftTask:
-    """Add a job at a time that does not exist."""
+    """Add a job at a time that may not exist."""
     _, jobs = _jobs(choices, number)
     new = f"{choices.pick(WARES)}_{number}"
-    cron = f"{choices.below(30) + 60} {_cron(choices).partition(' ')[2]}"
+    is_valid, cron = choices.below(2) == 1, _cron(choices)
+    if not is_valid:
+        cron = f"{choices.below(30) + 60} {cron.partition(' ')[2]}"
+    job = _job(new, cron, _command(choices))
     wording = choices.pick(
         (
             "Add the job {n} at '{t}' with command {c}. If this schedule is not valid, give up; "
@@ -204,9 +217,18 @@ def invalid_minute(choices: SeededChoices, number: int) -> DraftTask:
         )
     )
     validate = call("validate_cron", cron=cron)
+    instruction = wording.format(n=new, t=cron, c=job["command"])
+    if is_valid:
+        return DraftTask(
+            world="scheduling",
+            instruction=instruction,
+            state={"jobs": _sorted(jobs)},
+            calls=(validate, _create(job)),
+            criteria=(has_job(job), only_changed(("jobs", new))),
+        )
     return DraftTask(
         world="scheduling",
-        instruction=wording.format(n=new, t=cron, c=_command(choices)),
+        instruction=instruction,
         state={"jobs": _sorted(jobs)},
         calls=(validate,),
         criteria=(tried_any(validate, call("create_job", cron=cron)), unchanged()),
