@@ -48,3 +48,16 @@ def test_importing_every_module_does_nothing(package: str, tmp_path: Path) -> No
     )
     assert (watched.returncode, watched.stdout, watched.stderr) == (0, "", "")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_commands_that_read_runs_import_no_engine_and_no_client_of_models() -> None:
+    code = (
+        "import sys; import fumehood.cli.attribute, fumehood.cli.leaderboard, fumehood.cli.report,"
+        " fumehood.cli.score, fumehood.cli.show; print(sorted({'docker', 'httpx2',"
+        " 'fumehood.orchestrator.setup', 'fumehood.orchestrator.episode_runner'} & {*sys.modules}))"
+    )
+    imported = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert imported.stdout == "[]\n"

@@ -19,7 +19,7 @@ from fumehood.orchestrator import launch
 from fumehood.orchestrator.config import RunConfig, run_config
 from fumehood.orchestrator.launch import Progress, resume_run, start_run
 from fumehood.orchestrator.merge import merge
-from fumehood.orchestrator.setup import planned_of
+from fumehood.orchestrator.run_plan import planned_of
 from fumehood.records.receipt import receipt_statement
 from fumehood.records.run_reader import RunReader
 from fumehood.records.trust import Trust

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fumehood.orchestrator.setup import planned_of
+from fumehood.orchestrator.run_plan import planned_of
 from fumehood.records.run_folder import RunFolder
 from fumehood.records.seals import Signing
 from fumehood.records.signing_key import user_key

@@ -23,7 +23,7 @@ from fumehood.orchestrator.agents import name_agents
 from fumehood.orchestrator.config import run_config
 from fumehood.orchestrator.launch import start_run
 from fumehood.orchestrator.rescore import rescore
-from fumehood.orchestrator.setup import config_of
+from fumehood.orchestrator.run_plan import config_of
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_reader import Accept, RunReader
 from fumehood.records.run_reader import open_run as open_reader

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,7 +19,6 @@ from fumehood.core.evidence import Evidence
 from fumehood.core.json_values import JsonObject
 from fumehood.core.outcome import outcome_name
 from fumehood.core.task import Task
-from fumehood.orchestrator.judging import RunJudge
 from fumehood.orchestrator.rescore import rescore
 from fumehood.records.run_reader import RunReader
 from fumehood.report.results import Result, join_results
@@ -28,6 +28,9 @@ from fumehood.report.text_table import TextTable
 from fumehood.report.traces import read_traces
 from fumehood.scorers.judges.question import Opinion, Question, opinion_metrics
 from fumehood.scorers.judges.transcript import transcript_of
+
+if TYPE_CHECKING:
+    from fumehood.orchestrator.judging import RunJudge
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,9 @@ from fumehood.cli.selection import task_options, with_selection
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
 from fumehood.orchestrator.config import RunConfig, machine_settings, read_yaml, run_config
-from fumehood.orchestrator.experiment import Cell, Plan, is_experiment, run_plan
+from fumehood.orchestrator.experiment import Cell, Plan, run_plan
 from fumehood.orchestrator.rescore import rescore
-from fumehood.records.run_reader import RunReader
+from fumehood.records.run_reader import RunReader, is_experiment
 from fumehood.report.statistics.infra import attempts_of
 from fumehood_agent.scaffolds.table import SCAFFOLDS
 

@@ -29,7 +29,6 @@ from fumehood.orchestrator.bounds import Bounds, bounds_of
 from fumehood.orchestrator.config import RunConfig, TaskSelection, machine_settings
 from fumehood.orchestrator.experiment import (
     Plan,
-    is_experiment,
     levels_of,
     own_plan,
     plan_of,
@@ -38,7 +37,7 @@ from fumehood.orchestrator.experiment import (
 )
 from fumehood.orchestrator.rescore import rescore
 from fumehood.orchestrator.setup import RunSetup
-from fumehood.records.run_reader import RunReader
+from fumehood.records.run_reader import RunReader, is_experiment
 from fumehood.report.statistics.power import ASSUMPTIONS, detectable_difference
 from fumehood.report.summary import ModelCosts, model_costs
 from fumehood.report.text_table import TextTable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fumehood.cli.baselines import Solvability, baselines_of
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.task import Case
-from fumehood.orchestrator.setup import config_of, instructions_of
+from fumehood.orchestrator.run_plan import config_of, instructions_of
 
 if TYPE_CHECKING:
     from fumehood.report.findings import Findings

@@ -9,9 +9,10 @@ import click
 from fumehood.cli.output import PATH, print_json, say
 from fumehood.cli.reading import read_run
 from fumehood.cli.run_summary import finish
-from fumehood.orchestrator.experiment import is_experiment, runs_in
+from fumehood.orchestrator.experiment import runs_in
 from fumehood.orchestrator.merge import merge as merge_shards
 from fumehood.orchestrator.rescore import rescore
+from fumehood.records.run_reader import is_experiment
 from fumehood.records.trust import Trust
 
 

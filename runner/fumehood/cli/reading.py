@@ -15,7 +15,7 @@ from fumehood.cli.output import say
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import Json
 from fumehood.records.row import EpisodeRow
-from fumehood.records.run_reader import Accept, RunReader, open_run
+from fumehood.records.run_reader import Accept, RunReader, is_experiment, open_run
 from fumehood.records.trust import Trust
 
 if TYPE_CHECKING:
@@ -50,11 +50,10 @@ def read_runs(paths: Iterable[Path], *, unverified: bool) -> list[Run]:
     Raises:
         InputError: as :func:`read_run`; or a trace is missing or was changed.
     """
-    from fumehood.orchestrator.experiment import runs_in
     from fumehood.orchestrator.rescore import rescore
     from fumehood.report.runs import join_run
 
-    folders = list(dict.fromkeys(run.resolve() for path in paths for run in runs_in(path)))
+    folders = list(dict.fromkeys(run.resolve() for path in paths for run in folders_of(path)))
     readers = [_verified(folder, unverified=unverified) for folder in folders]
     by_state: dict[str, list[RunReader]] = {}
     for run in readers:
@@ -65,6 +64,20 @@ def read_runs(paths: Iterable[Path], *, unverified: bool) -> list[Run]:
         say(f"fumehood: {line}", err=True)
     labels = unique_labels(folders)
     return [join_run(run, rescore(run), label) for run, label in zip(readers, labels, strict=True)]
+
+
+def folders_of(path: Path) -> list[Path]:
+    """Return the run folders of an experiment; for another folder, that folder.
+
+    Raises:
+        InputError: as :func:`fumehood.orchestrator.experiment.runs_in`.
+    """
+    if not is_experiment(path):
+        return [path]
+    # The import of what starts an experiment takes longer than reading hundreds of episodes.
+    from fumehood.orchestrator.experiment import runs_in
+
+    return runs_in(path)
 
 
 def unique_labels(paths: Sequence[Path]) -> list[str]:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from fumehood.cli.output import PATH, print_json, print_tables, report_extra
-from fumehood.cli.reading import mark_of, read_runs, unverified_option, verification_of
+from fumehood.cli.reading import folders_of, mark_of, read_runs, unverified_option, verification_of
 from fumehood.core.errors import InputError
-from fumehood.orchestrator.experiment import runs_in
 
 if TYPE_CHECKING:
     from fumehood.report.runs import Subject
@@ -77,4 +76,4 @@ def _of(agent: str, subjects: Iterable[Subject]) -> list[Subject]:
 
 
 def _runs_of(folders: Sequence[Path]) -> list[Path]:
-    return list(dict.fromkeys(run.resolve() for folder in folders for run in runs_in(folder)))
+    return list(dict.fromkeys(run.resolve() for folder in folders for run in folders_of(folder)))

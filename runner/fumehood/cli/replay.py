@@ -25,8 +25,8 @@ from fumehood.orchestrator.config import RunConfig
 from fumehood.orchestrator.models import bounded
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.replay import Divergence, Replayed, replay_episode
+from fumehood.orchestrator.run_plan import config_of, planned_of
 from fumehood.orchestrator.service_pool import ServicePool
-from fumehood.orchestrator.setup import config_of, planned_of
 from fumehood.orchestrator.workspaces.episode_boxes import without_tools
 from fumehood.orchestrator.workspaces.plans import workspaces_of
 from fumehood.records.row import EpisodeName, EpisodeRow

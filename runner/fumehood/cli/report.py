@@ -8,10 +8,16 @@ import click
 
 from fumehood.cli.findings import findings_of
 from fumehood.cli.output import PATH, print_json, report_extra, say
-from fumehood.cli.reading import read_run, unique_labels, unverified_option, verification_of
+from fumehood.cli.reading import (
+    folders_of,
+    read_run,
+    unique_labels,
+    unverified_option,
+    verification_of,
+)
 from fumehood.core.errors import InputError
-from fumehood.orchestrator.experiment import is_experiment, runs_in
 from fumehood.orchestrator.rescore import rescore
+from fumehood.records.run_reader import is_experiment
 
 
 @click.command()
@@ -41,7 +47,7 @@ def report(
         from fumehood.report.runs import join_run, subjects_of
         from fumehood.report.sections.registry import SECTIONS
         from fumehood.report.write import write_report
-    paths = [path for folder in run_dirs for path in runs_in(folder)]
+    paths = [path for folder in run_dirs for path in folders_of(folder)]
     runs = []
     for label, path in zip(unique_labels(paths), paths, strict=True):
         folder = read_run(path, unverified=unverified)

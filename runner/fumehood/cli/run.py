@@ -32,9 +32,9 @@ from fumehood.cli.selection import (
 )
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.config import RunConfig, machine_settings, read_yaml, run_config
-from fumehood.orchestrator.experiment import is_experiment
 from fumehood.orchestrator.launch import Progress, resume_run, start_run
 from fumehood.records.row import EpisodeRow
+from fumehood.records.run_reader import is_experiment
 from fumehood_agent.builtin import BUILTIN
 from fumehood_agent.scaffolds.table import WITH_MODEL
 

@@ -13,7 +13,7 @@ from fumehood.cli.baselines import describe, noop_of, oracle_of
 from fumehood.cli.output import print_json, print_tables, say
 from fumehood.cli.reading import verification_of
 from fumehood.core.json_values import JsonObject
-from fumehood.orchestrator.setup import config_of, planned_of
+from fumehood.orchestrator.run_plan import config_of, planned_of
 from fumehood.records.grants import model_grants, monitors_of
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_reader import RunReader

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,11 +14,13 @@ from fumehood.cli.run_summary import agent_table, finish
 from fumehood.core.errors import InputError
 from fumehood.exports.inspect_import import ImportedLog, read_log
 from fumehood.orchestrator.config import read_yaml, run_config
-from fumehood.orchestrator.judging import RunJudge, judge_source
 from fumehood.orchestrator.rescore import rescore
-from fumehood.orchestrator.setup import config_of
+from fumehood.orchestrator.run_plan import config_of
 from fumehood.records.run_reader import RunReader
 from fumehood.report import wording
+
+if TYPE_CHECKING:
+    from fumehood.orchestrator.judging import RunJudge
 
 JUDGE_SETTINGS = ("judging", "models")
 """Settings of a judge in a configuration file."""
@@ -97,6 +100,8 @@ def other_judge(folder: RunReader, judge: str, path: Path | None) -> RunJudge:
     Raises:
         InputError: the file or the judge cannot be used.
     """
+    from fumehood.orchestrator.judging import RunJudge, judge_source
+
     file = {} if path is None else read_yaml(path)
     settings = {name: file[name] for name in JUDGE_SETTINGS if name in file}
     # The author of a run folder must not choose which host gets which key of this user.

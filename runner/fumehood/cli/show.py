@@ -17,7 +17,7 @@ from fumehood.cli.reading import find_episode, read_run, unverified_option, veri
 from fumehood.core.errors import InputError
 from fumehood.core.ledger import BudgetKind
 from fumehood.core.outcome import outcome_name
-from fumehood.orchestrator.setup import config_of, instructions_of
+from fumehood.orchestrator.run_plan import config_of, instructions_of
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_reader import RunReader
 from fumehood.report import wording

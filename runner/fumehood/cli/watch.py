@@ -15,11 +15,11 @@ from fumehood.cli.page_server import PageServer, Served
 from fumehood.cli.reading import unique_labels, unverified_option
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
-from fumehood.orchestrator.experiment import is_experiment, runs_in
+from fumehood.orchestrator.experiment import runs_in
 from fumehood.orchestrator.rescore import rescore
 from fumehood.orchestrator.stop_signals import Stopped
 from fumehood.records.run_memory import RunMemory
-from fumehood.records.run_reader import Accept, RunReader, open_run
+from fumehood.records.run_reader import Accept, RunReader, is_experiment, open_run
 from fumehood.records.trust import Trust
 
 LOOK_S = 1.0

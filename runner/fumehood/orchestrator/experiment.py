@@ -47,7 +47,7 @@ from fumehood.orchestrator.setup import RunSetup
 from fumehood.records.files import make_private_folder, read_plain, write_whole
 from fumehood.records.row import file_name
 from fumehood.records.run_folder import one_writer
-from fumehood.records.run_reader import PLAN_FILE, RunReader
+from fumehood.records.run_reader import PLAN_FILE, RunReader, is_experiment
 from fumehood.records.signing_key import KEY_VARIABLE, is_signed_by, user_key
 from fumehood_snapshots.library.settings import SearchConfig
 from fumehood_snapshots.web.policy import FetchPolicy
@@ -354,11 +354,6 @@ def run_plan(plan: Plan, folder: Path, run_cell: RunCell) -> Iterator[RunReader]
             title = f"run {number} of {len(plan.cells)}: {cell.name}"
             config = cell.config.model_copy(update={"plan": plan.digest})
             yield run_cell(config, folder / RUNS / cell.name, title)
-
-
-def is_experiment(folder: Path) -> bool:
-    """Return whether a folder holds a frozen plan."""
-    return (folder / PLAN_FILE).is_file()
 
 
 def runs_in(folder: Path) -> list[Path]:

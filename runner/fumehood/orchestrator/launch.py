@@ -27,7 +27,8 @@ from fumehood.orchestrator.monitors import check_unchanged, monitor_facts
 from fumehood.orchestrator.places import Place, prepared_place
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.run import Run, RunLimits, missing
-from fumehood.orchestrator.setup import RunSetup, config_of
+from fumehood.orchestrator.run_plan import config_of
+from fumehood.orchestrator.setup import RunSetup
 from fumehood.orchestrator.stop_signals import StopRequests, deferred_stop_signals
 from fumehood.orchestrator.workspaces.checkpoints import check_not_kept
 from fumehood.orchestrator.workspaces.plans import is_inside

@@ -28,10 +28,9 @@ from fumehood.orchestrator.experiment import (
     RUNS,
     freeze,
     frozen_plan,
-    is_experiment,
     runs_in,
 )
-from fumehood.orchestrator.setup import config_of, planned_of
+from fumehood.orchestrator.run_plan import config_of, planned_of
 from fumehood.orchestrator.shards import Shard
 from fumehood.records.cassette import CASSETTE_FOLDERS, Cassette
 from fumehood.records.files import (
@@ -45,7 +44,7 @@ from fumehood.records.files import (
 from fumehood.records.packed_traces import PACK, PackedTrace
 from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.run_folder import RunFolder
-from fumehood.records.run_reader import Accept, RunReader, open_run
+from fumehood.records.run_reader import Accept, RunReader, is_experiment, open_run
 from fumehood.records.seals import (
     FIRST,
     ROWS,

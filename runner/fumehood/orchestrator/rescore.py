@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from fumehood.core.errors import InputError
 from fumehood.core.outcome import AgentCrashed
 from fumehood.core.task import Case
 from fumehood.engines.engine import Exit, ExitReason
 from fumehood.orchestrator.bounded_scoring import ToScore, scoring_processes
-from fumehood.orchestrator.judging import RunJudge, judge_source
+from fumehood.orchestrator.run_plan import config_of
 from fumehood.orchestrator.scoring import ScoredAttempt
 from fumehood.orchestrator.scoring_process import Request
-from fumehood.orchestrator.setup import config_of
-from fumehood.orchestrator.workspaces.verification import with_verdict
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_reader import RunReader
-from fumehood.scorers.verdict import VERIFIER, verdict_from_json
+from fumehood.scorers.judges.question import Ask, no_judge
+from fumehood.scorers.verdict import VERIFIER, verdict_from_json, with_verdict
+
+if TYPE_CHECKING:
+    from fumehood.orchestrator.judging import RunJudge
 
 AT_ONCE = 16
 """Attempts that a scoring process gets at once."""
@@ -37,22 +40,36 @@ def rescore(folder: RunReader, judge: RunJudge | None = None) -> list[EpisodeRow
         InputError: a trace is missing, was changed, or belongs to no task of the suite.
     """
     cases = {case.task.task_id: case for case in folder.suite().cases}
-    judge = judge or RunJudge(judge_source(config_of(folder), live=False), folder.path)
-    ahead = _Ahead(folder, cases, judge)
+    ahead = _Ahead(folder, cases, judge.ask_for if judge else _asks_of(folder))
     return [
         folder.once(row.name, "scored", partial(ahead.scored, at)) if row.trace else row
         for at, row in enumerate(ahead.rows)
     ]
 
 
+_AskFor = Callable[[str, str], Ask]
+"""As :meth:`fumehood.orchestrator.judging.RunJudge.ask_for`."""
+
+
+def _asks_of(folder: RunReader) -> _AskFor:
+    """Return what answers from the kept replies of a run's own judge."""
+    config = config_of(folder)
+    if config.judge is None:
+        return lambda episode_id, harness_mode: no_judge
+    # The import of a client of models takes longer than scoring hundreds of episodes.
+    from fumehood.orchestrator.judging import RunJudge, judge_source
+
+    return RunJudge(judge_source(config, live=False), folder.path).ask_for
+
+
 class _Ahead:
     """Scores rows that are asked for in order, some at a time."""
 
-    def __init__(self, folder: RunReader, cases: Mapping[str, Case], judge: RunJudge) -> None:
+    def __init__(self, folder: RunReader, cases: Mapping[str, Case], ask_for: _AskFor) -> None:
         self.rows = folder.rows()
         self._folder = folder
         self._cases = cases
-        self._judge = judge
+        self._ask_for = ask_for
         self._scored: dict[int, ScoredAttempt] = {}
 
     def scored(self, at: int) -> EpisodeRow:
@@ -75,7 +92,7 @@ class _Ahead:
         case = with_verdict(case, verdict_from_json(row.score.metrics.get(VERIFIER)))
         # The trace does not contain the exit of the process; the row does.
         ended = Exit(0, ExitReason.EXITED) if isinstance(row.outcome, AgentCrashed) else None
-        ask = self._judge.ask_for(row.name.identifier, case.task.harness_mode)
+        ask = self._ask_for(row.name.identifier, case.task.harness_mode)
         return ToScore(Request(case, self._folder.trace_content(row), ended), ask)
 
 

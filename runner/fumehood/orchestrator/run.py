@@ -26,11 +26,11 @@ from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.scoring import ScoredAttempt
 from fumehood.orchestrator.scoring_process import Request
 from fumehood.orchestrator.stop_signals import Stopped, StopRequests
-from fumehood.orchestrator.workspaces.verification import with_verdict
 from fumehood.records.redaction import NO_SECRETS, Redaction
 from fumehood.records.row import IDENTITY, EpisodeRow
 from fumehood.records.run_folder import RunFolder
 from fumehood.records.run_reader import folder_to_resume
+from fumehood.scorers.verdict import with_verdict
 
 AttemptEpisode = Callable[[EpisodeSpec, EpisodePlan], Attempt]
 """Attempts one episode; an infrastructure failure is part of the result."""

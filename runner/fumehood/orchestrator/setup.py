@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,22 +14,20 @@ from fumehood.core.teams import with_team
 from fumehood.gateway.settings import GatewaySettings
 from fumehood.orchestrator.added_faults import NONE as NO_FAULTS
 from fumehood.orchestrator.added_faults import with_faults
-from fumehood.orchestrator.agents import Participants, name_agents
+from fumehood.orchestrator.agents import Participants
 from fumehood.orchestrator.box_plans import check_moves
-from fumehood.orchestrator.config import RunConfig, run_config
+from fumehood.orchestrator.config import RunConfig
 from fumehood.orchestrator.data_source import data_source_of, resolve_config
-from fumehood.orchestrator.instructions import Instructions
 from fumehood.orchestrator.judging import JudgeSource, judge_source, judging_model
 from fumehood.orchestrator.model_probe import ProbedRun, probe_models, tools_of
 from fumehood.orchestrator.models import bounded, check_scaffolds, gateway_settings
 from fumehood.orchestrator.monitors import (
     check_tools,
-    monitor_names,
     monitor_specs,
     with_absolute_paths,
 )
-from fumehood.orchestrator.plan import PlannedEpisode, plan_episodes
-from fumehood.orchestrator.shards import Shard
+from fumehood.orchestrator.plan import PlannedEpisode
+from fumehood.orchestrator.run_plan import config_of, episodes_of, instructions_of
 from fumehood.orchestrator.task_changes import selected, with_budget
 from fumehood.orchestrator.workspaces.checkpoints import check_can_be_kept, with_checkpoint
 from fumehood.orchestrator.workspaces.plans import (
@@ -96,7 +93,7 @@ class RunSetup:
     def _plan(cls, config: RunConfig, suite: Suite) -> RunSetup:
         participants = Participants(config, suite)
         labels = [agent.label for agent in participants.agents]
-        episodes = _episodes(config, suite, labels)
+        episodes = episodes_of(config, suite, labels)
         return cls(config, suite, participants, data_source_of(config, suite), episodes)
 
     @cached_property
@@ -222,53 +219,3 @@ def _check_inside(setup: RunSetup) -> None:
                 f"{name} has no effect on {inside[0]}: {who.removeprefix('the agent ')}, and calls "
                 "no tools; remove it, or name another agent"
             )
-
-
-def config_of(run: RunReader) -> RunConfig:
-    """Return the configuration of a run.
-
-    Raises:
-        InputError: the run has no valid configuration.
-    """
-    config = run.manifest().get("config")
-    if not isinstance(config, dict):
-        raise InputError(f"{run.path / 'run.json'}: config: must be an object")
-    return run_config(config)
-
-
-def planned_of(run: RunReader, *, of_all_shards: bool = False) -> tuple[PlannedEpisode, ...]:
-    """Return every episode of a run, finished or not, in the order of the plan.
-
-    Args:
-        run: the run.
-        of_all_shards: whether a shard gives the episodes of the other shards, too.
-    """
-    config = config_of(run)
-    if of_all_shards:
-        config = config.model_copy(update={"shard": None})
-    labels = [agent.label for agent in name_agents(config.agents)]
-    return _episodes(config, run.suite(), labels)
-
-
-def instructions_of(config: RunConfig) -> Instructions:
-    """Return how the instructions of a run differ from those of its tasks."""
-    return Instructions(config.ask_confidence, config.prompt_variants, config.seed)
-
-
-def _episodes(config: RunConfig, suite: Suite, labels: Iterable[str]) -> tuple[PlannedEpisode, ...]:
-    data_source = data_source_of(config, suite)
-    planned = tuple(
-        plan_episodes(
-            suite,
-            tuple(labels),
-            config.trials,
-            config.seed,
-            data_source,
-            instructions_of(config),
-            monitor_names(config),
-        )
-    )
-    if config.shard is None:
-        return planned
-    part = Shard.parse(config.shard).part_of(episode.name for episode in planned)
-    return tuple(episode for episode in planned if episode.name in part)

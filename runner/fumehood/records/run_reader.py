@@ -450,7 +450,12 @@ def _shard_of(manifest: dict[str, Json]) -> str:
     return str(config.get("shard") or "") if isinstance(config, dict) else ""
 
 
+def is_experiment(folder: Path) -> bool:
+    """Return whether a folder holds the plan of an experiment."""
+    return (folder / PLAN_FILE).is_file()
+
+
 def folder_to_resume(run: Path) -> Path:
     """Return the folder of the experiment that a run belongs to; without one, the run folder."""
     experiment = run.parent.parent
-    return experiment if (experiment / PLAN_FILE).is_file() else run
+    return experiment if is_experiment(experiment) else run

@@ -7,13 +7,13 @@ forge; it is marked as such.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fumehood.core.evidence import Evidence
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.score import Score
-from fumehood.core.task import Task
+from fumehood.core.task import Case, Task
 from fumehood.scorers.native import NativeScorer, task_metrics
 
 WORKSPACE = "workspace"
@@ -99,6 +99,14 @@ class Verdict:
             "files": self.files,
             "left_out": self.left_out,
         }
+
+
+def with_verdict(case: Case, verdict: Verdict | None) -> Case:
+    """Return a case whose gold contains the verdict of its verifier."""
+    if verdict is None:
+        return case
+    criterion: JsonObject = {"op": VERDICT, **verdict.to_json()}
+    return replace(case, gold=replace(case.gold, criteria=(*case.gold.criteria, criterion)))
 
 
 def verdict_from_json(value: Json) -> Verdict | None:

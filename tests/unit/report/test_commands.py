@@ -20,7 +20,7 @@ from fumehood.cli.report import report
 from fumehood.cli.score import score
 from fumehood.core.errors import InputError, how_to_install
 from fumehood.core.json_values import JsonObject
-from fumehood.orchestrator.setup import planned_of
+from fumehood.orchestrator.run_plan import planned_of
 from fumehood.records.run_reader import RunReader
 from fumehood.report.compare.registry import DIMENSIONS
 from fumehood.report.findings import Versus

@@ -13,8 +13,6 @@ from pathlib import Path
 from time import monotonic
 
 from fumehood.core.errors import InfraError
-from fumehood.core.json_values import JsonObject
-from fumehood.core.task import Case
 from fumehood.engines.engine import (
     BOX_SOCKET_DIR,
     BoxOutput,
@@ -36,7 +34,7 @@ from fumehood.orchestrator.workspaces.artifacts import (
     tar_of,
 )
 from fumehood.orchestrator.workspaces.plans import MIB, WorkspacePlan, texts_of
-from fumehood.scorers.verdict import VERDICT, Verdict
+from fumehood.scorers.verdict import Verdict
 
 POLL_MS = 1000
 """Interval at which a workspace is measured, and at which a run can be abandoned."""
@@ -187,14 +185,6 @@ def rewards_of(folder: Mapping[str, bytes]) -> tuple[dict[str, float], str]:
     if not _is_reward(reward):
         return {}, f"reward.txt is not a number up to {REWARD_MAX:g}"
     return {"reward": reward}, ""
-
-
-def with_verdict(case: Case, verdict: Verdict | None) -> Case:
-    """Return a case whose gold contains the verdict of its verifier."""
-    if verdict is None:
-        return case
-    criterion: JsonObject = {"op": VERDICT, **verdict.to_json()}
-    return replace(case, gold=replace(case.gold, criteria=(*case.gold.criteria, criterion)))
 
 
 def tests_of(plan: WorkspacePlan) -> bytes | None:
