@@ -78,7 +78,7 @@ def view_arguments(
             yield from ("--dev-bind", str(private.device(name)), f"/dev/{name}")
         yield from _masks(private.device("null"))
         yield from ("--bind", str(private.tmp), "/tmp")
-    # No pseudo-terminals: see decision 77.
+    # No pseudo-terminals: see decision 78.
     yield from ("--tmpfs", "/dev/pts", "--remount-ro", "/dev/pts")
     yield from ("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/")
 

@@ -175,7 +175,7 @@ def _both(name: str, value: int) -> Ulimit:
 def _tmpfs(spec: BoxSpec, runtime: Runtime) -> dict[str, str]:
     size_bytes = spec.limits.tmp_bytes
     options = f"{_WRITABLE},size={size_bytes},nr_inodes={size_bytes // _TMP_BYTES_PER_FILE}"
-    # An agent has no pseudo-terminals of the host's kernel: see decision 77.
+    # An agent has no pseudo-terminals of the host's kernel: see decision 78.
     hidden = {} if runtime.own_kernel else {"/dev/pts": "ro,noexec,nosuid,nodev,size=4k"}
     return hidden | dict.fromkeys(("/tmp", *spec.image.scratch), options)
 
