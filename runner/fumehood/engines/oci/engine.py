@@ -373,11 +373,8 @@ class OciEngine(ChildBoxEngine, Engine):
         entrances = [] if runtime.makes_groups else group.entrances()
 
         def execute(words: Sequence[str], added: Mapping[str, str]) -> Popen[bytes]:
-            process = config["process"] | {"args": list(words)}
-            process["env"] = [
-                *process["env"],
-                *(f"{name}={value}" for name, value in added.items()),
-            ]
+            variables = config["process"]["env"] + [f"{key}={added[key]}" for key in added]
+            process = config["process"] | {"args": list(words), "env": variables}
             file = held.files.write(json.dumps(process).encode())
             line = _entering(entrances, runtime.execution(root, file), root.null)
             return self._starter.start(Command(arguments=line, environment={}, stdin=root.null))
