@@ -153,7 +153,7 @@ def queued_bytes(pid: int, limit_bytes: int = 0) -> int:
     numbers = _content(folder / "sockstat") + _content(folder / "sockstat6")
     connections, pages = (sum(map(int, part.findall(numbers))) for part in (_IN_USE, _PAGES))
     bound = total + _CONNECTION_BYTES * connections + _OVERHEAD * _PAGE_BYTES * pages
-    if bound <= limit_bytes:
+    if _PAGES.search(numbers) and bound <= limit_bytes:
         return bound
     for name in ("tcp", "tcp6"):
         for connection in _UNACCEPTED.finditer(_content(folder / name)):

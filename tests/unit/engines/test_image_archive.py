@@ -186,6 +186,16 @@ def test_a_layer_that_continues_after_its_last_file_is_rejected(tmp_path: Path) 
         unpacked(source, tmp_path / "root")
 
 
+@pytest.mark.parametrize("name", ["index.json", "a blob"])
+def test_a_pipe_in_a_layout_is_rejected_and_not_waited_for(name: str, tmp_path: Path) -> None:
+    layout = write_layout(tmp_path / "layout", [BASE], config_of([BASE]))
+    replaced = layout / name if name == "index.json" else next((layout / "blobs/sha256").iterdir())
+    replaced.unlink()
+    os.mkfifo(replaced)
+    with pytest.raises(InputError, match="is no file"):
+        unpacked(layout, tmp_path / "root")
+
+
 def test_an_image_of_another_processor_is_rejected(tmp_path: Path) -> None:
     source = write_layout(tmp_path / "layout", [BASE], config_of([BASE], "s390x"))
     with pytest.raises(InputError, match="is an image for s390x, but this machine is"):

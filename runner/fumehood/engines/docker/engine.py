@@ -185,8 +185,8 @@ class DockerEngine:
         match source.kind:
             case AgentKind.IMAGE if source.name.startswith("/"):
                 raise InputError(
-                    f"the docker engine starts no image archive: load {source.name} with "
-                    "`docker load` and name the image, or use --engine oci"
+                    "the docker engine starts no image archive: use --engine oci, or, if you trust "
+                    f"its author, load {source.name} with `docker load` and name the image"
                 )
             case AgentKind.IMAGE:
                 return self._agent_image(source.name)

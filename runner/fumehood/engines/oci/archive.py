@@ -15,6 +15,7 @@ import os
 import platform
 import re
 import shutil
+import stat
 import tarfile
 import tempfile
 import zlib
@@ -157,7 +158,7 @@ class ImageArchive:
 
     def _open(self, blob: _Blob) -> IO[bytes]:
         if self._tar is None:
-            return (self._path / blob.name).open("rb")
+            return _open_file(self._path / blob.name)
         file = self._tar.extractfile(blob.name)
         if file is None:
             raise KeyError(f"{blob.name} is not a file")
@@ -185,6 +186,16 @@ class ImageArchive:
             raise ValueError(f"the content of {blob.name} does not match its digest")
         copy.seek(0)
         return copy
+
+
+def _open_file(path: Path) -> IO[bytes]:
+    """Open a regular file; another one could keep this process waiting. Raises OSError, and
+    ValueError for other files."""
+    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise ValueError(f"{path.name} is no file")
+    return file
 
 
 def _require_small(tar: tarfile.TarFile, left: _Left) -> None:

@@ -18,6 +18,7 @@ from functools import cached_property
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from subprocess import Popen
+from typing import Any
 
 from fumehood.core.errors import InfraError, InputError
 from fumehood.core.user_ids import BOX_UIDS
@@ -367,8 +368,7 @@ class OciEngine(ChildBoxEngine, Engine):
             has_terminals=is_workspace or runtime.own_kernel,
             network=self._network_of(spec.workspace),
         )
-        bundle = held.files.folder()
-        (bundle / "config.json").write_text(json.dumps(config), "utf-8")
+        bundle = _bundle(held, config)
         pid_file = bundle / "pid"
         entrances = [] if runtime.makes_groups else group.entrances()
 
@@ -504,6 +504,13 @@ class OciEngine(ChildBoxEngine, Engine):
             except InputError:
                 return False
         return self._docker.digest_of(source) == digest
+
+
+def _bundle(held: HeldByBox, config: dict[str, Any]) -> Path:
+    """Make the folder of a container with its configuration."""
+    bundle = held.files.folder()
+    (bundle / "config.json").write_text(json.dumps(config), "utf-8")
+    return bundle
 
 
 def _disk(held: HeldByBox) -> Path:
