@@ -146,7 +146,7 @@ def share(question: JsonObject) -> JsonObject:
     return {
         "file in memory": _can(lambda: os.memfd_create("file")),
         "shared mapping": _can(lambda: mmap.mmap(-1, mmap.PAGESIZE)),
-        "mapping of 64 GiB": _can(lambda: mmap.mmap(-1, 64 << 30, **private)),
+        "mapping of 512 GiB": _can(lambda: mmap.mmap(-1, 512 << 30, **private)),
         "growing mapping": _can(lambda: mmap.mmap(-1, mmap.PAGESIZE, _PRIVATE | _GROWS_DOWN)),
         "mapping of /dev/zero": _can(
             lambda: mmap.mmap(os.open("/dev/zero", os.O_RDONLY), mmap.PAGESIZE, **zero)

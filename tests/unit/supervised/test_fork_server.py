@@ -128,7 +128,7 @@ def test_a_process_takes_no_memory_that_its_limit_does_not_count(server: ForkSer
     shared = server.ask("share", {}, LIMITS)
     assert isinstance(shared, dict)
     assert all(supervised_entries.share({}).values()), "the control without confinement"
-    assert not shared["mapping of 64 GiB"]
+    assert not shared["mapping of 512 GiB"]
     if confinement.SYSTEM_CALLS in server.holds:
         assert not shared["file in memory"]
         assert not shared["shared mapping"]
