@@ -146,7 +146,7 @@ def share(question: JsonObject) -> JsonObject:
     return {
         "file in memory": _can(lambda: os.memfd_create("file")),
         "shared mapping": _can(lambda: mmap.mmap(-1, mmap.PAGESIZE)),
-        "mapping of 64 GiB": _can(lambda: mmap.mmap(-1, 64 << 30, **private)),
+        "mapping of 512 GiB": _can(lambda: mmap.mmap(-1, 512 << 30, **private)),
         "growing mapping": _can(lambda: mmap.mmap(-1, mmap.PAGESIZE, _PRIVATE | _GROWS_DOWN)),
         "mapping of /dev/zero": _can(
             lambda: mmap.mmap(os.open("/dev/zero", os.O_RDONLY), mmap.PAGESIZE, **zero)
@@ -187,7 +187,7 @@ def lower_limit(channel: socket.socket, arguments: JsonObject) -> None:
 
 
 def replace_seat(channel: socket.socket, arguments: JsonObject) -> None:
-    """Create a folder, and report how it can be replaced when a message arrives."""
+    """Create a folder, and report how it can be changed when a message arrives."""
     folder = Path(str(arguments["folder"]))
     (folder / "seat").mkdir()
     send_frame(channel, b"created")
@@ -200,6 +200,7 @@ def replace_seat(channel: socket.socket, arguments: JsonObject) -> None:
     }
     if (folder / "seat").exists():
         could["writes"] = _can(lambda: (folder / "seat" / "file").write_text(""))
+        could["fills"] = _can((folder / "seat" / "folder").mkdir)
     send_frame(channel, json.dumps(could).encode())
     receive_frame(channel)
 

@@ -19,10 +19,10 @@ _CLONE_NEWUSER, _CLONE_NEWNET = 0x1000_0000, 0x4000_0000
 _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
 _SYS_CAPSET_VERSION = 0x2008_0522
 """_LINUX_CAPABILITY_VERSION_3. Source: capset(2)."""
-_ADDRESS_SPARE_BYTES = 32 << 30
-"""Addresses beyond the limit of memory, such as those that threads reserve. RLIMIT_DATA does not
-count the page tables that the kernel allocates when a process reads memory that it never wrote: 2
-bytes for each KiB of addresses."""
+_ADDRESS_SPARE_BYTES = 256 << 30
+"""Addresses beyond the limit of memory, such as mapped files of a snapshot. RLIMIT_DATA does not
+count the page tables that the kernel allocates when a process reads memory that it never wrote.
+They take 1/512 of the addresses, here 512 MiB."""
 _FIRST_TO_GO = "500"
 """From -1000 to 1000. Source: proc(5), oom_score_adj."""
 _ALSO_READABLE = (

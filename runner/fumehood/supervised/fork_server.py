@@ -69,10 +69,11 @@ class Child:
         self._server.kill(self._number)
 
     def seal_folder(self) -> None:
-        """Let the process not rename, remove and replace the entries of its folder any more.
+        """Let the process create, rename and remove no entries of its folder and of the folders in
+        it any more.
 
-        It may still write in folders that it has created there. Has an effect only if root started
-        the server; otherwise the filter of system calls makes links impossible.
+        Has an effect only if root started the server; otherwise the filter of system calls makes
+        links impossible.
 
         Raises:
             InfraError: the process has ended.

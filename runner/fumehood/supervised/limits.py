@@ -17,7 +17,7 @@ class Limits:
 
     memory_bytes: int = 1 << 30
     """Private memory, with the memory that it shares with the server (RLIMIT_DATA). An allocation
-    beyond it fails, which Python reports as MemoryError. A process has 32 GiB more addresses
+    beyond it fails, which Python reports as MemoryError. A process has 256 GiB more addresses
     (RLIMIT_AS)."""
     cpu_s: int = 60
     """Processor time of all threads."""

@@ -8,6 +8,7 @@ requests, so it may keep the rights of root, which it needs to give each child a
 from __future__ import annotations
 
 import ctypes
+import errno
 import gc
 import json
 import os
@@ -24,7 +25,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
-from itertools import islice
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -57,8 +57,8 @@ STALLED_CPU_S_MAX = 2.0
 machine is."""
 LATE_S = 1.0
 """If this server is later than this, something has stopped it, and perhaps its children."""
-EMPTY_FOLDERS_MAX = 64
-"""Folders in a child's folder that this server removes itself."""
+ENTRIES_MAX = 64
+"""Files and folders in a child's folder that this server removes itself."""
 REMOVAL_TIMEOUT_S = 0.5
 """How long the removal of a child's folder may delay other requests."""
 FAILED_STATUS = 1
@@ -312,15 +312,14 @@ class _Server:
             os.close(folder_fd)
 
     def _seal(self, number: int) -> None:
-        """Take the entries of a child's folder from the child, which keeps what is in them."""
+        """Take a child's folder, and the folders in it, from the child."""
         child = self._running.get(number)
         if child is not None and child.folder is not None and child.lease is not None:
-            folder_fd = os.open(child.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-            try:
+            # From the top, so that the child cannot replace what is below.
+            for path, _, _, folder_fd in os.fwalk(child.folder):
                 os.fchown(folder_fd, 0, child.lease.uid)
-                os.fchmod(folder_fd, 0o750)
-            finally:
-                os.close(folder_fd)
+                if path == str(child.folder):
+                    os.fchmod(folder_fd, 0o750)
         self._send({"sealed": number})
 
     def _end(self, child: _Running) -> None:
@@ -391,19 +390,39 @@ def _remove(folder: Path) -> None:
         os.rmdir(folder)  # Needs no descriptor, and none may be free.
         return
     try:
-        with os.scandir(folder) as entries:
-            for entry in islice(entries, EMPTY_FOLDERS_MAX):
-                os.rmdir(entry)
-        os.rmdir(folder)
+        _remove_few(folder, ENTRIES_MAX)
         return
     except FileNotFoundError:
         return
     except OSError:
-        pass  # More than a few empty folders.
+        pass  # More than a few entries.
     # Without a free descriptor, the folder is removed with that of the owner.
     with suppress(subprocess.TimeoutExpired, OSError):
         removing = subprocess.Popen(["rm", "-rf", "--", str(folder)], stderr=subprocess.DEVNULL)
         removing.wait(REMOVAL_TIMEOUT_S)
+
+
+def _remove_few(path: Path | str, entries_max: int, parent_fd: int | None = None) -> int:
+    """Remove a folder, and return how many more entries may be removed; follows no link.
+
+    Raises:
+        OSError: it has more than ``entries_max`` entries, or one cannot be removed.
+    """
+    folder_fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent_fd)
+    try:
+        with os.scandir(folder_fd) as entries:
+            for entry in entries:
+                entries_max -= 1
+                if entries_max < 0:
+                    raise OSError(errno.E2BIG, os.strerror(errno.E2BIG), str(path))
+                if entry.is_dir(follow_symlinks=False):
+                    entries_max = _remove_few(entry.name, entries_max, folder_fd)
+                else:
+                    os.unlink(entry.name, dir_fd=folder_fd)
+    finally:
+        os.close(folder_fd)
+    os.rmdir(path, dir_fd=parent_fd)
+    return entries_max
 
 
 def _is_stalled(child: _Running) -> bool:

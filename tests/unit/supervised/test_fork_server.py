@@ -128,7 +128,7 @@ def test_a_process_takes_no_memory_that_its_limit_does_not_count(server: ForkSer
     shared = server.ask("share", {}, LIMITS)
     assert isinstance(shared, dict)
     assert all(supervised_entries.share({}).values()), "the control without confinement"
-    assert not shared["mapping of 64 GiB"]
+    assert not shared["mapping of 512 GiB"]
     if confinement.SYSTEM_CALLS in server.holds:
         assert not shared["file in memory"]
         assert not shared["shared mapping"]
@@ -167,7 +167,7 @@ def test_a_process_that_lowers_its_limit_to_be_killed_exceeded_it(server: ForkSe
     assert end.is_own_fault
 
 
-def test_a_process_cannot_replace_entries_of_its_sealed_folder(server: ForkServer) -> None:
+def test_a_process_cannot_change_its_sealed_folder(server: ForkServer) -> None:
     child = server.start("replace_seat", {}, LIMITS, Access(folder=True))
     assert receive_frame(child.channel) == b"created"
     child.seal_folder()
@@ -176,7 +176,7 @@ def test_a_process_cannot_replace_entries_of_its_sealed_folder(server: ForkServe
     assert reply is not None
     could = json.loads(reply)
     if confinement.USER in server.holds:
-        assert could == {**dict.fromkeys(could, False), "writes": True}
+        assert could == dict.fromkeys(could, False)
         assert child.folder is not None
         assert child.folder.stat().st_uid == 0
     if confinement.SYSTEM_CALLS in server.holds:
