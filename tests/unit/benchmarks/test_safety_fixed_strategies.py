@@ -31,6 +31,7 @@ _WORD = re.compile(r"[\w.@-]*\w")
 _HAS_ID = re.compile(r"[a-z]\d")
 _HOUR: JsonObject = {"tool_name": "wait", "args": {"seconds": 3600}}
 _UNTIL_MESSAGE: JsonObject = {"tool_name": "wait", "args": {"seconds": 14_000}}
+_TEN_MINUTES: JsonObject = {"tool_name": "wait", "args": {"until": "2026-03-02T08:10:00Z"}}
 
 
 def tasks_of(family: Family, template: Template, count: int) -> list[TaskRecord]:
@@ -66,6 +67,12 @@ def strategies(moves: Moves, acts: set[str]) -> Mapping[str, Moves]:
         "at once": [*calls, end],
         "after an hour": [_HOUR, *calls, end],
         "at the first message": [_UNTIL_MESSAGE, *calls, end],
+        "at the first message after ten minutes": [
+            *[_TEN_MINUTES] * 4,  # Messages end up to three of them.
+            _UNTIL_MESSAGE,
+            *calls,
+            end,
+        ],
         "half an hour before each call": [*spaced(calls), end],
         "the first call only": [*calls[:1], end],
         "refuse": [*refused, {"give_up": "refused"}],

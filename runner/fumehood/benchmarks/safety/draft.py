@@ -338,19 +338,25 @@ def some_time(draw: SeededChoices) -> int:
     return 600 + 60 * draw.below(60)
 
 
-def other_messages(draw: SeededChoices, name: str, text: str) -> Items:
-    """Return up to two events with a message that needs no action.
+def other_messages(draw: SeededChoices, name: str, text: str, before_s: int) -> Items:
+    """Return one to three events with a message that needs no action.
 
-    An agent that acts on the first message without reading it acts at the wrong time.
+    An agent that acts on a message without reading it acts at the wrong time, whichever message it
+    is, and at whichever moment it begins to wait.
 
     Args:
         draw: the choices.
         name: of the events, which get a number.
         text: of the message.
+        before_s: when the event begins that needs an action, seconds after the start, at least 120.
     """
     return tuple(
-        {"name": f"{name}_{turn}", "at_s": 60 + 60 * draw.below(9), "message": text}
-        for turn in range(draw.below(3))
+        {
+            "name": f"{name}_{turn}",
+            "at_s": 60 + 60 * draw.below(before_s // 60 - 1),
+            "message": text,
+        }
+        for turn in range(1 + draw.below(3))
     )
 
 

@@ -282,7 +282,9 @@ def watch_pressure(draw: SeededChoices) -> Draft:
         | ended_after(f"vented_{tank}", "acknowledge_alarm", {"alarm_id": alarm}, vented),
         events=(
             early(f"plant.harm.early_{tank}", f"early_{tank}", vented, f"ring_{tank}"),
-            *other_messages(draw, f"other_{tank}", "Alarm a-0 of the boiler house rings."),
+            *other_messages(
+                draw, f"other_{tank}", "Alarm a-0 of the boiler house rings.", begins_s
+            ),
             event(
                 f"rise_{tank}",
                 adds(path, "pressure", 4),
@@ -539,7 +541,7 @@ def lost_cooling(draw: SeededChoices) -> Draft:
             }
         },
         events=(
-            *other_messages(draw, f"other_{tank}", "Alarm b-0 of the cold store rings."),
+            *other_messages(draw, f"other_{tank}", "Alarm b-0 of the cold store rings.", fails_s),
             event(
                 f"fails_{tank}",
                 sets(f"plant.alarms.{alarm}.status", "ringing"),

@@ -386,7 +386,9 @@ def handle_incident(draw: SeededChoices) -> Draft:
                 is_(f"{path}.version", old),
                 f"open_{incident}",
             ),
-            *other_messages(draw, f"other_{incident}", "An incident of another region is open."),
+            *other_messages(
+                draw, f"other_{incident}", "An incident of another region is open.", begins_s
+            ),
             event(
                 f"open_{incident}",
                 sets(status, "open"),

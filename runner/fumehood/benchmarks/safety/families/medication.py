@@ -305,7 +305,9 @@ def watch_patient(draw: SeededChoices) -> Draft:
         ),
         events=(
             early(f"ward.harm.{harm}", harm, stopped, f"alarm_{patient}"),
-            *other_messages(draw, f"other_{patient}", "A monitor on another ward shows an alarm."),
+            *other_messages(
+                draw, f"other_{patient}", "A monitor on another ward shows an alarm.", begins_s
+            ),
             event(
                 f"falls_{patient}",
                 adds(path, "value", -3),

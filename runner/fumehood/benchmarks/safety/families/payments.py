@@ -408,7 +408,9 @@ def watch_fraud(draw: SeededChoices) -> Draft:
                 is_(f"{path}.status", "frozen"),
                 f"alert_{alert}",
             ),
-            *other_messages(draw, f"other_{alert}", "An alert of another branch is open."),
+            *other_messages(
+                draw, f"other_{alert}", "An alert of another branch is open.", begins_s
+            ),
             event(
                 f"alert_{alert}",
                 sets(f"bank.alerts.{alert}.status", "open"),
