@@ -51,11 +51,12 @@ def test_importing_every_module_does_nothing(package: str, tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_commands_that_read_runs_import_no_engine_and_no_client_of_models() -> None:
+def test_commands_that_read_runs_import_no_engine_no_client_of_models_and_no_scipy() -> None:
     code = (
         "import sys; import fumehood.cli.attribute, fumehood.cli.leaderboard, fumehood.cli.report,"
-        " fumehood.cli.score, fumehood.cli.show; print(sorted({'docker', 'httpx2',"
-        " 'fumehood.orchestrator.setup', 'fumehood.orchestrator.episode_runner'} & {*sys.modules}))"
+        " fumehood.cli.score, fumehood.cli.show, fumehood.report.sections.registry;"
+        " print(sorted({'docker', 'httpx2', 'scipy', 'fumehood.orchestrator.setup',"
+        " 'fumehood.orchestrator.episode_runner'} & {*sys.modules}))"
     )
     imported = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import click
 from rich.cells import cell_len
@@ -95,7 +96,7 @@ def print_tables(*tables: TextTable, mark: str = "") -> None:
         for number, part in enumerate(parts):
             if number:
                 console.print()
-            console.print(_rich_table(part))
+            _print_part(part, console)
         if not parts:
             _print_records(table, console)
         if table.note:
@@ -116,10 +117,7 @@ def _fitting(table: TextTable, width: int) -> Sequence[TextTable]:
 
     Empty if a cell would need more than ``CELL_LINES`` lines.
     """
-    widths = [
-        max(cell_len(one_line(cell)) for cell in column)
-        for column in zip(table.header, *table.rows, strict=True)
-    ]
+    widths = _widths(table)
     names = table.names if sum(widths) + 2 * len(widths) > width else len(widths)
     columns = [list(range(names))]
     for column in range(names, len(widths)):
@@ -131,6 +129,14 @@ def _fitting(table: TextTable, width: int) -> Sequence[TextTable]:
     if any(not _fits(table, [widths[one] for one in part], part, width) for part in columns):
         return ()
     return [_only(table, part) for part in columns]
+
+
+def _widths(table: TextTable) -> list[int]:
+    """Return the width of each column, if no cell is wrapped."""
+    return [
+        max(cell_len(one_line(cell)) for cell in column)
+        for column in zip(table.header, *table.rows, strict=True)
+    ]
 
 
 def _fits(table: TextTable, widths: Sequence[int], columns: Sequence[int], width: int) -> bool:
@@ -167,26 +173,49 @@ def _print_records(table: TextTable, console: Console) -> None:
         lines.add_column(overflow="fold")
         for title, cell in zip(table.header[1:], row[1:], strict=True):
             if cell:
-                lines.add_row(Text(f"  {one_line(title)}"), _marked(cell))
+                lines.add_row(Text(f"  {one_line(title)}"), _marked(one_line(cell)))
         console.print(lines)
 
 
-def _marked(cell: str) -> Text:
-    """Return a cell with coloured marks. It is not parsed for markup, which names could contain."""
-    text = Text(one_line(cell))
+def _marked(text: str) -> Text:
+    """Return text with coloured marks. It is not parsed for markup, which names could contain."""
+    marked = Text(text)
     for mark, colour in MARKS.items():
-        text.highlight_words([mark], colour)
-    return text
+        marked.highlight_words([mark], colour)
+    return marked
 
 
-def _rich_table(table: TextTable) -> Table:
+def _print_part(table: TextTable, console: Console) -> None:
+    widths = _widths(table)
+    if sum(widths) + 2 * (len(widths) - 1) > console.width:
+        console.print(_wrapped(table))
+        return
+    # The layout of ``rich`` takes ten times as long, and a run has thousands of rows.
+    lines = [_line(table, row, widths) for row in (table.header, *table.rows)]
+    text = _marked("\n".join(lines))
+    text.stylize("bold", 0, len(lines[0]))
+    console.print(text, soft_wrap=True)
+
+
+def _line(table: TextTable, row: Sequence[str], widths: Sequence[int]) -> str:
+    cells = []
+    for position, (cell, width) in enumerate(zip(row, widths, strict=True)):
+        text = one_line(cell)
+        padding = " " * (width - cell_len(text))
+        cells.append(text + padding if _is_text(table, position) else padding + text)
+    return "  ".join(cells)
+
+
+def _is_text(table: TextTable, column: int) -> bool:
+    """Return whether a column is aligned to the left."""
+    return column < table.names or column >= len(table.header) - table.trailing_text
+
+
+def _wrapped(table: TextTable) -> Table:
     shown = Table(box=None, pad_edge=False, header_style="bold")
-    last_number = len(table.header) - table.trailing_text
     for position, title in enumerate(table.header):
-        is_text = position < table.names or position >= last_number
-        shown.add_column(
-            Text(one_line(title)), justify="left" if is_text else "right", overflow="fold"
-        )
+        justify: Literal["left", "right"] = "left" if _is_text(table, position) else "right"
+        shown.add_column(Text(one_line(title)), justify=justify, overflow="fold")
     for row in table.rows:
-        shown.add_row(*map(_marked, row))
+        shown.add_row(*(_marked(one_line(cell)) for cell in row))
     return shown

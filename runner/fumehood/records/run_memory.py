@@ -11,6 +11,8 @@ from fumehood.records.seals import RunSeal
 
 Stamp = tuple[int, ...]
 T = TypeVar("T")
+AnyPath = str | Path
+P = TypeVar("P", bound=AnyPath)
 
 
 class RunMemory:
@@ -21,8 +23,8 @@ class RunMemory:
 
     def __init__(self) -> None:
         self._seal: RunSeal | None = None
-        self._files: dict[tuple[Path, Hashable], tuple[Stamp, Any]] = {}
-        self._stamps: dict[Path, Stamp] = {}
+        self._files: dict[tuple[AnyPath, Hashable], tuple[Stamp, Any]] = {}
+        self._stamps: dict[AnyPath, Stamp] = {}
         """Of the files of the last verification."""
         self._rows: dict[Hashable, Any] = {}
 
@@ -33,7 +35,7 @@ class RunMemory:
         self._stamps.clear()
         self._seal = seal
 
-    def of_file(self, path: Path, read: Callable[[Path], T]) -> T:
+    def of_file(self, path: P, read: Callable[[P], T]) -> T:
         """Return what ``read`` returns for a file, or returned if the file is unchanged."""
         stamp = self._stamps[path] = _stamp(path)
         known = self._files.get((path, read))
@@ -62,7 +64,7 @@ class RunMemory:
         return any(_stamp(path) != stamp for path, stamp in self._stamps.items())
 
 
-def _stamp(path: Path) -> Stamp:
+def _stamp(path: AnyPath) -> Stamp:
     """Return what changes with a file; only the change time cannot be set back (inode(7))."""
     try:
         status = os.lstat(path)

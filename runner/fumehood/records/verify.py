@@ -194,7 +194,7 @@ def _row_damage(
                 position, f"the row of {name} does not follow the one before it: cut or reordered"
             )
         earlier = rows.get(name)
-        rows[name] = replace(row, row=row.row.replacing(earlier.row if earlier else None))
+        rows[name] = replace(row, row=row.row.replacing(earlier.row)) if earlier else row
 
 
 def _read_row(
@@ -249,7 +249,8 @@ def _file_damage(
             part = partial(_digest_of_trace, path, row.trace)
             digest = memory.of_row((sealed.digest, "packed trace"), part)
         else:
-            digest = memory.of_file(path / file.path, digest_file)
+            # Joining a path takes as long as opening a file, so the names are joined as text.
+            digest = memory.of_file(f"{path}/{file.path}", digest_file)
         if digest == file.sha256:
             continue
         what, is_torn = _describe_change(path, sealed, file, digest)
@@ -382,15 +383,15 @@ def _unknown_below(
 ) -> Iterator[tuple[str, str]]:
     for parent, folders, files in os.walk(path / folder):
         folders.sort()
-        within = Path(parent).relative_to(path)
+        within = Path(parent).relative_to(path).as_posix()
         for name in folders:
             if os.path.islink(f"{parent}/{name}"):
-                yield (within / name).as_posix(), _LINK
+                yield f"{within}/{name}", _LINK
         for name in sorted(files):
-            where = (within / name).as_posix()
+            where = f"{within}/{name}"
             if os.path.islink(f"{parent}/{name}"):
                 yield where, _LINK
-            elif within.as_posix() in BODY_FOLDERS:
+            elif within in BODY_FOLDERS:
                 if bodies is None and name.endswith(".partial"):
                     continue
                 if digest_of(path / where) != name:

@@ -13,7 +13,7 @@ from fumehood.report.results import Counts, Result, Results, by_domain, by_famil
 from fumehood.report.runs import Run, Subject
 from fumehood.report.statistics.failures import Attribution, Label, attribute
 from fumehood.report.statistics.intervals import Estimate, estimates
-from fumehood.report.statistics.metrics import BUDGETS, graded, solved_within
+from fumehood.report.statistics.metrics import BUDGETS, graded
 from fumehood.report.statistics.pairs import Comparison, compare
 from fumehood.report.statistics.resources import Spent, Spread, spent, spreads
 from fumehood.report.statistics.trials import TrialRates, trial_rates
@@ -283,8 +283,8 @@ def _curve(results: Results) -> tuple[float, ...]:
     graded_results = graded(results)
     if not graded_results:
         return ()
-    ks = range(BUDGETS[-1] + 1)
+    needed = [result.number("tool_calls") for result in graded_results if result.success]
     return tuple(
-        sum(solved_within(k, result) or 0.0 for result in graded_results) / len(graded_results)
-        for k in ks
+        sum(calls is not None and calls <= k for calls in needed) / len(graded_results)
+        for k in range(BUDGETS[-1] + 1)
     )

@@ -8,15 +8,25 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import ndtri
 from scipy.stats import bootstrap, chi2
 
 from fumehood.core.score import Score
 from fumehood.report.results import Result
-from fumehood.report.statistics.intervals import estimates, mean_intervals
+from fumehood.report.statistics.intervals import (
+    LEVEL,
+    LEVEL_QUANTILE,
+    estimates,
+    mean_intervals,
+)
 from fumehood.report.statistics.metrics import METRICS
 from fumehood.report.statistics.pairs import compare
 from fumehood.report.statistics.trials import pass_all, pass_at, trial_rates
 from tests.property.report.rows import facts, result, result_lists
+
+
+def test_the_quantile_of_the_level_is_that_of_scipy() -> None:
+    assert ndtri(0.5 + 0.5 * LEVEL) == LEVEL_QUANTILE
 
 
 @settings(max_examples=20)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from fumehood.cli.output import _fitting, _rich_table, print_tables
+from fumehood.cli.output import _fitting, _print_part, _wrapped, print_tables
 from fumehood.cli.progress import timing
 from fumehood.cli.run_summary import agent_table
 from fumehood.report.findings import Versus
@@ -32,7 +32,7 @@ WIDTHS = (80, 100, 160)
 def rendered(table: TextTable, width: int) -> list[str]:
     console = Console(width=width, file=StringIO())
     for part in _fitting(table, width):
-        console.print(_rich_table(part))
+        _print_part(part, console)
     assert isinstance(console.file, StringIO)
     return console.file.getvalue().splitlines()
 
@@ -46,6 +46,15 @@ def test_the_table_of_a_run_has_one_line_for_each_agent(width: int, tmp_path: Pa
     assert parts == {80: 3, 100: 2, 160: 1}[width]
     assert len([line for line in lines if line.startswith("noop")]) == parts
     assert all(cell_len(line.rstrip()) <= width for line in lines)
+
+
+def test_a_table_without_wrapped_cells_has_the_layout_of_the_library() -> None:
+    rows = [("日本", "1", "ok ✓"), ("", "23,456", ""), ("e\u0301", "–", "\x1b[31mred")]
+    table = TextTable("", ("agent", "calls", "notes"), rows, trailing_text=1)
+    console = Console(width=200, file=StringIO())
+    console.print(_wrapped(table))
+    assert isinstance(console.file, StringIO)
+    assert rendered(table, 200) == console.file.getvalue().splitlines()
 
 
 CELLS = st.text(st.characters(categories=("L", "N", "P", "Zs")), max_size=90)

@@ -12,6 +12,9 @@ TEXT_CHARS_MAX = 4000
 """Longer texts are cut; ``fumehood show --json`` prints all of them."""
 LINE_CHARS = 100
 """Longer JSON is indented over several lines."""
+# ``json.dumps`` would create an encoder for each value.
+_one_line = json.JSONEncoder(ensure_ascii=False).encode
+_indented = json.JSONEncoder(ensure_ascii=False, indent=1).encode
 
 
 def shown(text: str) -> str:
@@ -26,7 +29,5 @@ def shown_json(value: Any) -> str:
     """Return a JSON value as text, on one line if it is short."""
     if isinstance(value, Mapping):
         value = dict(value)
-    line = json.dumps(value, ensure_ascii=False)
-    return shown(
-        line if len(line) <= LINE_CHARS else json.dumps(value, ensure_ascii=False, indent=1)
-    )
+    line = _one_line(value)
+    return shown(line if len(line) <= LINE_CHARS else _indented(value))

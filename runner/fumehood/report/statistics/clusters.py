@@ -13,7 +13,6 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, stdtrit
 
 from fumehood.report.statistics.flips import flip_interval, mcnemar
 from fumehood.report.statistics.intervals import (
@@ -133,6 +132,9 @@ def clustered_intervals(
     columns = suites[0].sums.shape[1]
     if any(len(suite.sums) < 2 for suite in suites):
         return [None] * columns
+    # Imported here, because a report without comparisons does not need it.
+    from scipy.special import ndtr, stdtrit
+
     tasks = sum(len(suite.sums) for suite in suites)
     free = tasks - len(suites)
     tail = float(ndtr(-np.sqrt((free + 1) / free) * stdtrit(free, 0.5 + LEVEL / 2)))

@@ -14,13 +14,15 @@ from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
-from fumehood.report.results import Results, by_task
-from fumehood.report.statistics.metrics import Mean, Metric, Unit, graded, mean, metrics_of
+from fumehood.report.results import Results
+from fumehood.report.statistics.metrics import Mean, Metric, Unit, graded, mean_of, metrics_of
 
 RESAMPLES = 2000
 LEVEL = 0.95
+LEVEL_QUANTILE = 1.959963984540054
+"""Quantile of the standard normal distribution at ``0.5 + 0.5 * LEVEL``, as ``scipy.special.ndtri``
+returns it. The import of scipy takes longer than the intervals of a report."""
 SEED = 0
 _BATCH = 200
 """Resamples in memory at the same time."""
@@ -57,18 +59,20 @@ def estimates(results: Results, metrics: Iterable[Metric] | None = None) -> dict
         metrics: None for all metrics of the results.
     """
     metrics = metrics_of(results) if metrics is None else tuple(metrics)
-    groups = list(by_task(graded(results)).values())
-    tables = [_sums_and_counts(group, metrics) for group in groups]
-    sums = np.array([sums for sums, _ in tables], dtype=float).reshape(len(groups), len(metrics))
-    counts = np.array([counts for _, counts in tables], dtype=float).reshape(
-        len(groups), len(metrics)
-    )
+    own = graded(results)
+    values = [[metric.of(result) for result in own] for metric in metrics]
+    tasks = [result.task.task_id for result in own]
+    tables = [_sums_and_counts(tasks, column) for column in values]
+    shape = len(metrics), len(set(tasks))
+    sums = np.array([sums for sums, _ in tables], dtype=float).reshape(shape).T
+    counts = np.array([counts for _, counts in tables], dtype=float).reshape(shape).T
     intervals = mean_intervals(sums, counts)
     by_metric = {}
     for column, metric in enumerate(metrics):
-        metric_mean = mean(metric, results)
-        tasks = int((counts[:, column] > 0).sum())
-        by_metric[metric.name] = _estimate(metric_mean, tasks, intervals[column], metric.unit)
+        with_value = int((counts[:, column] > 0).sum())
+        by_metric[metric.name] = _estimate(
+            mean_of(values[column]), with_value, intervals[column], metric.unit
+        )
     return by_metric
 
 
@@ -112,8 +116,7 @@ def share_interval(successes: int, over: int) -> Interval:
     In this case a bootstrap interval has no width. Source: Newcombe, "Two-sided confidence
     intervals for the single proportion" (1998), method 3.
     """
-    # Written out, because scipy.stats takes 60 MB and most of a second to import.
-    share, z = successes / over, float(ndtri(0.5 + 0.5 * LEVEL))
+    share, z = successes / over, LEVEL_QUANTILE
     scale = 2 * (over + z**2)
     centre = (2 * over * share + z**2) / scale
     width = z / scale * sqrt(4 * over * share * (1 - share) + z**2)
@@ -130,9 +133,10 @@ def draw_means(sums: Floats, counts: Floats, seed: int) -> Floats:
     sums, counts, times = sums[order], counts[order], times_drawn(len(sums), seed)
     means = []
     for batch in np.array_split(times, max(1, RESAMPLES // _BATCH)):
-        total = batch @ counts
+        weights = batch.astype(float)
+        total = weights @ counts
         drawn = np.full_like(total, np.nan)
-        np.divide(batch @ sums, total, out=drawn, where=total > 0)
+        np.divide(weights @ sums, total, out=drawn, where=total > 0)
         means.append(drawn)
     return np.concatenate(means)
 
@@ -143,8 +147,8 @@ def order_of_rows(*parts: Floats) -> NDArray[np.intp]:
     return np.lexsort((np.zeros(len(parts[0])), *columns))
 
 
-@lru_cache(maxsize=4)
-def times_drawn(tasks: int, seed: int) -> NDArray[np.uint16]:
+@lru_cache(maxsize=8)
+def times_drawn(tasks: int, seed: int) -> NDArray[np.uint8]:
     """Return how often each resample (row) contains each task.
 
     The multinomial draw equals drawing tasks one by one. Results are cached, because the groups of
@@ -152,20 +156,24 @@ def times_drawn(tasks: int, seed: int) -> NDArray[np.uint16]:
     """
     rng = np.random.default_rng(seed)
     evenly = np.full(tasks, 1 / tasks)
-    # In batches to limit memory: numpy draws 64-bit integers.
+    # In batches to limit memory: numpy draws 64-bit integers. The probability that a resample
+    # contains a task more than 255 times is below 10^-500.
     batches = [
-        rng.multinomial(tasks, evenly, size=_BATCH).astype(np.uint16)
+        rng.multinomial(tasks, evenly, size=_BATCH).astype(np.uint8)
         for _ in range(RESAMPLES // _BATCH)
     ]
     return np.concatenate(batches)
 
 
-def _sums_and_counts(results: Results, metrics: Sequence[Metric]) -> tuple[list[float], list[int]]:
-    values = [
-        [value for result in results if (value := metric.of(result)) is not None]
-        for metric in metrics
-    ]
-    return [sum(column) for column in values], [len(column) for column in values]
+def _sums_and_counts(
+    tasks: Sequence[str], values: Sequence[float | None]
+) -> tuple[list[float], list[int]]:
+    """Return the sum and the number of values of each task, in the order of first episodes."""
+    by_task: dict[str, list[float]] = {task: [] for task in tasks}
+    for task, value in zip(tasks, values, strict=True):
+        if value is not None:
+            by_task[task].append(value)
+    return [sum(own) for own in by_task.values()], [len(own) for own in by_task.values()]
 
 
 def _estimate(metric_mean: Mean, tasks: int, interval: Interval | None, unit: Unit) -> Estimate:

@@ -228,8 +228,13 @@ def graded(results: Results) -> list[Result]:
 
 def mean(metric: Metric, results: Results) -> Mean:
     """Return the mean of a metric over the graded episodes on which it is defined."""
-    values = [value for result in graded(results) if (value := metric.of(result)) is not None]
-    return Mean(fmean(values) if values else None, len(values))
+    return mean_of(metric.of(result) for result in graded(results))
+
+
+def mean_of(values: Iterable[float | None]) -> Mean:
+    """Return the mean of the values that are not None."""
+    known = [value for value in values if value is not None]
+    return Mean(fmean(known) if known else None, len(known))
 
 
 def means(results: Results, metrics: Iterable[Metric] | None = None) -> dict[str, Mean]:
