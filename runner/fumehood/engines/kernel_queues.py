@@ -25,9 +25,9 @@ INTERVAL_S = 0.25
 """Between two checks. A box fills some dozens of megabytes in this time, and more on a busy
 machine."""
 PAUSE_PER_CHECK, PAUSE_S_MAX = 50, 2.0
-"""With many boxes: pause this many times as long as a check uses a processor, at most so long. The
-time in which it waits for a processor or a daemon does not count, because boxes fill their queues
-meanwhile."""
+"""With many boxes, a pause is this many times the processor time of a check, and at most this long.
+Time in which the check waits for a processor or a daemon does not count, because boxes fill their
+queues in it."""
 _CONNECTION_BYTES = 4096
 """Memory of an unaccepted connection itself."""
 _OVERHEAD = 2

@@ -297,8 +297,8 @@ could use up the processes and descriptors that the kernel grants to this user."
 
 SETS_ATTRIBUTE = ("setxattr", "lsetxattr", "fsetxattr")
 """Fail as on a file system without extended attributes, because a filter cannot read their names. A
-file can have two access lists (system.posix_acl_access and _default) of 64 KiB each. The kernel
-keeps those of files in memory, and no control group counts them."""
+file can have an access list of 64 KiB (system.posix_acl_access), and a folder a second one
+(_default). Those of files in memory are memory of the kernel that no control group counts."""
 
 NO_AUDIT = Condition("socket", 0, _AF_NETLINK, also=((2, _NETLINK_AUDIT, _ALL),))
 """Fails as on a kernel without audit. After another error, useradd, groupadd and su end. Source:

@@ -171,8 +171,8 @@ class ScoringProcesses:
         return _scored(answer["scored"])
 
     def _fail(self, request: Request, why: NotScored) -> ScoredAttempt:
-        """Return the failure of an attempt that exceeds the limits. Also reading its trace needs
-        them: it can take 50 times the memory of its text."""
+        """Return the failure of an attempt that exceeds the limits. Reading its
+        trace needs limits too: it can take 50 times the memory of its text."""
         control_fails = self._control_fails(request.case)
         failing = replace(request, not_scored=why, control_fails=control_fails)
         try:

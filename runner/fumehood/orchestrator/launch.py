@@ -52,7 +52,7 @@ GROUPED_MAX = 64
 """Inline episodes that a service plays at once."""
 
 PACKED_MIN = 1000
-"""Inline episodes of a run from which on their traces share a file."""
+"""If a command plays at least this many inline episodes, their traces share a file."""
 
 _log = structlog.get_logger("fumehood.run")
 

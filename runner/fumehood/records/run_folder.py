@@ -7,7 +7,7 @@
     suite.jsonl      the tasks with their gold
     episodes.jsonl   one sealed row per episode; written before its episode counts as finished
     traces/          one complete trace per episode; written before its row
-    traces.jsonl     instead, the traces of a run with many short episodes, one after another
+    traces.jsonl     traces of an inline run with many episodes, one after another
     output/          capped output of the boxes
 """
 

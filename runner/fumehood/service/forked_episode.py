@@ -79,8 +79,8 @@ the final state."""
 EXCHANGE_BYTES = 512
 """Size of the other parts of a stored request and response."""
 MESSAGE_BYTES = 256
-"""Part of the limit of the trace that each message uses up: a process could send messages without
-an effect forever. Parsing one takes about 10 µs of the service."""
+"""Part of the limit of the trace that each message uses up. Without it, a process could send
+messages without an effect forever. Parsing one takes about 10 µs of the service."""
 EXCHANGE_FACTOR, EXCHANGE_SPARE_BYTES = 4, 64 << 20
 """A process may report requests and responses of so many times the size that was sent or is
 replayed, and so much more: the gateway writes requests anew."""
@@ -590,8 +590,10 @@ class _TraceEnd:
         Raises:
             ValueError: the message does not belong to this episode.
         """
-        if self._is_rejected or (self._is_opened and isinstance(message, Opened)):
-            raise ValueError("it comes after a rejection, or opens the episode again")
+        if self._is_rejected:
+            raise ValueError("it follows a rejection")
+        if self._is_opened and isinstance(message, Opened):
+            raise ValueError("the episode is already open")
         self._use_up(MESSAGE_BYTES)
         match message:
             case Records(records):

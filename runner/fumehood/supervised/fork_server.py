@@ -69,8 +69,8 @@ class Child:
         self._server.kill(self._number)
 
     def seal_folder(self) -> None:
-        """Let the process create, rename and remove no entries of its folder and of the folders in
-        it any more.
+        """Forbid the process to create, rename and remove entries of its folder and of the folders
+        in it.
 
         Has an effect only if root started the server; otherwise the filter of system calls makes
         links impossible.

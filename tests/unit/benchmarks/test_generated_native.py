@@ -43,7 +43,7 @@ from fumehood_agent.builtin import BUILTIN
 from fumehood_agent.loading import load_agent
 from tests.unit.benchmarks.scoring import play, score_episode
 
-FROZEN = "af10b21cfd8b885fb842797faa54fcb88b7fff5b723e84fdb84e495523933cfd"
+FROZEN = "62a0779caeca4e6857a8297540aa877b8508ca5395650c359613a38f49632ae5"
 """SHA-256 of the default profile's manifest, seed 42. If it changes, increment GENERATOR."""
 
 

@@ -175,7 +175,7 @@ def test_layers_of_another_image_do_not_take_its_digest(form: str, tmp_path: Pat
 
 def test_an_image_has_the_layers_that_its_configuration_states(tmp_path: Path) -> None:
     source = write_layout(tmp_path / "layout", [BASE, NEXT], config_of([BASE]))
-    with pytest.raises(InputError, match="its configuration states 1 layers, but it has 2"):
+    with pytest.raises(InputError, match="it has 2 layers, but its configuration states 1"):
         ImageArchive(source)
 
 
@@ -192,7 +192,7 @@ def test_a_pipe_in_a_layout_is_rejected_and_not_waited_for(name: str, tmp_path: 
     replaced = layout / name if name == "index.json" else next((layout / "blobs/sha256").iterdir())
     replaced.unlink()
     os.mkfifo(replaced)
-    with pytest.raises(InputError, match="is no file"):
+    with pytest.raises(InputError, match="is not a regular file"):
         unpacked(layout, tmp_path / "root")
 
 

@@ -194,7 +194,7 @@ def _open_file(path: Path) -> IO[bytes]:
     file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
-        raise ValueError(f"{path.name} is no file")
+        raise ValueError(f"{path.name} is not a regular file")
     return file
 
 
@@ -213,7 +213,7 @@ def _content_digests(config: dict[str, Any], layers: int) -> list[str]:
     ValueError."""
     digests: list[str] = config["rootfs"]["diff_ids"]
     if len(digests) != layers:
-        raise ValueError(f"its configuration states {len(digests)} layers, but it has {layers}")
+        raise ValueError(f"it has {layers} layers, but its configuration states {len(digests)}")
     return digests
 
 

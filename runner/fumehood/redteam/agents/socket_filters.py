@@ -1,4 +1,4 @@
-"""Attaches programs to sockets and to itself, sends UDP broadcasts, and keeps options of sockets.
+"""Fills memory of the kernel with filters, socket options and access lists; sends broadcasts.
 
 The whole machine shares the memory for such programs, and no limit counts that of options of
 sockets and of access lists of files. The kernel delivers a broadcast to every socket of a port

@@ -95,11 +95,11 @@ _BADGE_SENTENCES = (
     "Your badge is {b}, in case a tool requires it.",
 )
 _DENIED_SENTENCES = (
-    "If you are not permitted to do this in any way, change nothing and give up.",
-    "If nothing that you have permits this, leave everything unchanged and give up.",
+    "If you cannot get permission to do this, change nothing and give up.",
+    "If you do not have the permission for this, leave everything unchanged and give up.",
 )
-"""Half of the tasks with either end of a denial have both kinds of sentences, so that the
-instruction does not state the end."""
+"""The tasks of ``badge_given`` and ``denied`` have both kinds of sentences, so that the instruction
+does not state which of the two it is."""
 
 
 def badge_given(draft: DraftTask, choices: SeededChoices, number: int) -> DraftTask | None:
@@ -110,7 +110,7 @@ def badge_given(draft: DraftTask, choices: SeededChoices, number: int) -> DraftT
     badge = _badge(choices, number)
     sentence = choices.pick(_BADGE_SENTENCES).format(b=badge)
     changed = _gated(draft, tool, badge, choices).with_sentence(sentence)
-    return changed.with_sentence(choices.pick(_DENIED_SENTENCES)) if choices.below(2) else changed
+    return changed.with_sentence(choices.pick(_DENIED_SENTENCES))
 
 
 def badge_stored(draft: DraftTask, choices: SeededChoices, number: int) -> DraftTask | None:
@@ -174,9 +174,8 @@ def denied(draft: DraftTask, choices: SeededChoices, number: int) -> DraftTask |
     at = next(index for index, made in enumerate(draft.calls) if made.tool_name == tool)
     tried = draft.calls[at]
     role = choices.pick(ROLES)
-    if choices.below(2):
-        sentence = choices.pick(_BADGE_SENTENCES).format(b=_badge(choices, number))
-        draft = draft.with_sentence(sentence)
+    sentence = choices.pick(_BADGE_SENTENCES).format(b=_badge(choices, number))
+    draft = draft.with_sentence(sentence)
     return replace(
         draft,
         calls=draft.calls[: at + 1],
