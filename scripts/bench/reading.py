@@ -14,7 +14,7 @@ from fumehood.core.errors import InfraError
 from scripts.bench.measure import Figure, ratio
 
 EPISODES = 2000
-"""Episodes of the run; the commands also start, which counts."""
+"""Episodes of the run. A run of one trial shows what a command needs to start."""
 REPLAY_MAX = 1.5
 
 
@@ -34,24 +34,33 @@ def cost_of_reading(suite: str, tasks: int) -> Iterator[Figure]:
         suite: as ``fumehood run`` takes it.
         tasks: number of its tasks.
     """
-    trials = max(1, EPISODES // tasks)
-    thousands = trials * tasks / 1000
+    trials = max(2, EPISODES // tasks)
+    episodes = trials * tasks
     with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary) / "run"
-        options = ("-a", "schema_repair", "-n", str(trials), "--engine", "inline")
-        run = cost_of("run", suite, *options, "--out", str(folder))
+        small, large = Path(temporary, "small"), Path(temporary, "large")
+        _cost_of_run(suite, 1, small)
+        run = _cost_of_run(suite, trials, large)
         yield Figure(
-            f"inline run of {1000 * thousands:,.0f} episodes",
-            f"{run.cpu_s / thousands:.2f} s of processor per 1,000, {run.resident_mb:.0f} MB",
+            f"inline run of {episodes:,} episodes",
+            f"{1000 * run.cpu_s / episodes:.2f} s of processor per 1,000, {run.resident_mb:.0f} MB",
         )
-        for command in ("verify", "score", "report", "replay"):
-            cost = cost_of(command, str(folder))
-            detail = f"{cost.cpu_s / thousands:.2f} s per 1,000, {cost.resident_mb:.0f} MB"
+        for command in ("verify", "score", "show", "report", "replay"):
+            start, cost = cost_of(command, str(small)), cost_of(command, str(large))
+            further_s = 1000 * (cost.cpu_s - start.cpu_s) / (episodes - tasks)
+            detail = (
+                f"{start.cpu_s:.2f} s for {tasks} episodes, {further_s:.2f} s for each further "
+                f"1,000, {cost.resident_mb:.0f} MB"
+            )
             what = f"{command} of this run, processor time beside that of the run"
             if command == "replay":
                 yield ratio(what, cost.cpu_s, run.cpu_s, REPLAY_MAX, detail=detail)
             else:
                 yield Figure(what, f"{cost.cpu_s / run.cpu_s:.2f}×  {detail}")
+
+
+def _cost_of_run(suite: str, trials: int, folder: Path) -> Cost:
+    options = ("-a", "schema_repair", "-n", str(trials), "--engine", "inline")
+    return cost_of("run", suite, *options, "--out", str(folder))
 
 
 def cost_of(*arguments: str) -> Cost:
