@@ -104,6 +104,8 @@ class RunFolder:
         self._rows_size: int | None = None
         """Size of the rows after the last append, bytes; None before the first."""
         self._pack: TracePack | None = None
+        self._has_own_traces = True
+        """Whether traces may have their own files."""
         self.other_isolation = ""
         """Isolation of new episodes, if it is not that of ``run.json``."""
 
@@ -203,16 +205,21 @@ class RunFolder:
             return []
         lines = row_lines(self.path)
         if self._rows_size not in (None, sum(map(len, lines))):
-            raise InfraError(
-                f"{self.path / ROWS} was removed or changed by another program during the run; "
-                f"run fumehood resume {self.path}"
-            )
+            raise self._changed_rows()
         rows = [SealedRow.from_json(json.loads(line), digest_bytes(line)) for line in lines]
+        if not self._sealing.is_chain(rows):
+            raise self._changed_rows()
         with self._writing():
             for folder in CASSETTE_FOLDERS:
                 Cassette(self.path / folder).drop_unreferenced()
             self._sealing.seal_run(rows)
         return rows
+
+    def _changed_rows(self) -> InfraError:
+        return InfraError(
+            f"{self.path / ROWS} was removed or changed by another program during the run; "
+            f"run fumehood resume {self.path}"
+        )
 
     def manifest(self) -> JsonObject:
         """Return the content of ``run.json``.
@@ -276,6 +283,7 @@ class RunFolder:
     def pack_traces(self) -> None:
         """Write the traces of further episodes into one file."""
         self._pack = TracePack(self.path)
+        self._has_own_traces = any((self.path / "traces").iterdir())
 
     def append_row(self, row: EpisodeRow) -> None:
         """Append one row; see :meth:`append_rows`."""
@@ -288,9 +296,10 @@ class RunFolder:
             InfraError: they cannot be written; none of them is stored.
         """
         with self._lock, self._writing():
-            for name in (row.name for row in rows if not row.trace):
+            for row in rows if self._has_own_traces else ():
                 # A trace of an earlier attempt would belong to no row.
-                (self.path / name.trace_path).unlink(missing_ok=True)
+                if row.trace != (where := row.name.trace_path):
+                    (self.path / where).unlink(missing_ok=True)
             if self._pack is not None:
                 self._pack.write()
             if self._sealing is None:

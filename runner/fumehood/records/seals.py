@@ -221,6 +221,12 @@ class Sealing:
         """Chain the next row to ``line``, which has been written."""
         self._after = digest_bytes(line)
 
+    def is_chain(self, rows: Sequence[SealedRow]) -> bool:
+        """Return whether each row follows the one before it, and the last one is as written."""
+        digests = [FIRST, *(row.digest for row in rows)]
+        follows = all(row.after == digest for row, digest in zip(rows, digests, strict=False))
+        return follows and self._after in (None, digests[-1])
+
     def seal_plan(self, plan_digests: Sequence[str]) -> None:
         """Seal the SHA-256 of each of ``PLAN_FILES``, before any episode runs."""
         files = (SealedFile(*item) for item in zip(PLAN_FILES, plan_digests, strict=True))

@@ -227,7 +227,8 @@ def _set_damage(path: Path, seal: RunSeal, rows: dict[EpisodeName, SealedRow]) -
         yield Damage(SEAL, what, is_of_crash=True, is_of_unfinished=True)
     sealed = {file.path: file.sha256 for file in seal.files}
     for file in (ROWS, PACK) if seal.is_final else ():
-        if digest_file(path / file) != sealed.get(file, ""):
+        exists = os.path.lexists(path / file)
+        if digest_file(path / file) != sealed.get(file, "") or (exists and file not in sealed):
             yield Damage(file, "not the file that was sealed with the run")
 
 
@@ -248,6 +249,8 @@ def _file_damage(
             # The pack grows during a run, so each part is read once.
             part = partial(_digest_of_trace, path, row.trace)
             digest = memory.of_row((sealed.digest, "packed trace"), part)
+            # A part that could not be read may be complete now.
+            digest = digest if digest == file.sha256 else part()
         else:
             # Joining a path takes as long as opening a file, so the names are joined as text.
             digest = memory.of_file(f"{path}/{file.path}", digest_file)

@@ -64,7 +64,9 @@ class TraceStream:
         if self._is_final:
             return
         self._is_final = isinstance(event, EpisodeClosed)
-        self._events.append((event, time.time_ns() // 1_000_000, duration_ns // 1000))
+        # Measured stops are subtracted from durations, so one of nearly nothing can be negative.
+        duration_us = max(0, duration_ns // 1000)
+        self._events.append((event, time.time_ns() // 1_000_000, duration_us))
         if (
             isinstance(event, EpisodeOpened | SeatEnded | TurnBegan)
             or len(self._events) == BATCH_EVENTS

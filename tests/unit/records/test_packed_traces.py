@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -127,6 +128,25 @@ def test_a_resumed_run_may_store_further_traces_in_their_own_files(tmp_path: Pat
         play(resumed, name)
     resumed.seal()
     assert damage_of(resumed.path) == []
+
+
+def test_a_trace_of_a_killed_attempt_does_not_remain_beside_the_packed_one(tmp_path: Path) -> None:
+    folder = new_run(tmp_path / "run")
+    play(folder, NAMES[0])
+    folder.write_trace(NAMES[1], trace_of(NAMES[1].task))
+    resumed = RunFolder.open(folder.path)
+    assert prepare_resume(resumed, SIGNING) == 0
+    resumed.pack_traces()
+    for name in NAMES[1:]:
+        play(resumed, name)
+    resumed.seal()
+    assert damage_of(folder.path) == []
+
+
+def test_a_pipe_instead_of_a_pack_is_damage(tmp_path: Path) -> None:
+    run = finished_run(tmp_path / "run").path
+    os.mkfifo(run / PACK)
+    assert damage_of(run) == [f"{PACK}: not the file that was sealed with the run"]
 
 
 @pytest.mark.parametrize("part", ["@0+999999999999999", "@999999999999999+1", "@0+1"])

@@ -292,6 +292,21 @@ def test_rows_that_another_program_removes_during_a_run_are_an_infra_error(
         play(folder, NAMES[1])
 
 
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_row_of_the_same_size_that_another_program_writes_is_not_signed(
+    number: int, tmp_path: Path
+) -> None:
+    folder = new_run(tmp_path / "run")
+    for name in NAMES[:2]:
+        play(folder, name)
+    rows = folder.path / "episodes.jsonl"
+    lines = rows.read_text().splitlines(keepends=True)
+    lines[number] = lines[number].replace('"success":true', '"success":null')
+    rows.write_text("".join(lines))
+    with pytest.raises(InfraError, match="removed or changed by another program"):
+        folder.seal()
+
+
 def test_an_unsigned_run_is_not_signed_later(folder: RunFolder) -> None:
     resumed = again(folder)
     with pytest.raises(InputError, match="not signed, so its origin is unknown"):
