@@ -120,7 +120,8 @@ def test_a_box_is_hardened_in_every_setting(
     assert host["Dns"] == ["127.0.0.1"]
     assert set(MASKED) < set(host["MaskedPaths"])
     assert host["Tmpfs"] == {
-        "/tmp": "rw,noexec,nosuid,nodev,mode=1777,size=67108864,nr_inodes=16384"
+        "/tmp": "rw,noexec,nosuid,nodev,mode=1777,size=67108864,nr_inodes=16384",
+        "/dev/pts": "ro,noexec,nosuid,nodev,size=4k",
     }
     assert host["LogConfig"]["Type"] == "none"
     user, _, group = config["User"].partition(":")

@@ -227,8 +227,11 @@ def _set_damage(path: Path, seal: RunSeal, rows: dict[EpisodeName, SealedRow]) -
         yield Damage(SEAL, what, is_of_crash=True, is_of_unfinished=True)
     sealed = {file.path: file.sha256 for file in seal.files}
     for file in (ROWS, PACK) if seal.is_final else ():
-        exists = os.path.lexists(path / file)
-        if digest_file(path / file) != sealed.get(file, "") or (exists and file not in sealed):
+        if file in sealed:
+            is_as_sealed = digest_file(path / file) == sealed[file]
+        else:
+            is_as_sealed = not os.path.lexists(path / file)
+        if not is_as_sealed:
             yield Damage(file, "not the file that was sealed with the run")
 
 
