@@ -33,13 +33,7 @@ def shortly_after(choices: SeededChoices, number: int) -> DraftTask:
             "Add a job named {n} with command {c} that always starts {m} minutes later than {o}.",
         )
     )
-    return DraftTask(
-        world="scheduling",
-        instruction=wording.format(n=new, m=later, o=model, c=job["command"]),
-        state={"jobs": _sorted(jobs)},
-        calls=(LIST, _create(job)),
-        criteria=(has_job(job), only_changed(("jobs", new))),
-    )
+    return _addition(wording.format(n=new, m=later, o=model, c=job["command"]), jobs, LIST, job)
 
 
 def first_free_slot(choices: SeededChoices, number: int) -> DraftTask:
@@ -64,13 +58,7 @@ def first_free_slot(choices: SeededChoices, number: int) -> DraftTask:
             "minute must be 0 or a multiple of {s}.",
         )
     )
-    return DraftTask(
-        world="scheduling",
-        instruction=wording.format(h=hour, s=step, n=new, c=job["command"]),
-        state={"jobs": _sorted(jobs)},
-        calls=(LIST, _create(job)),
-        criteria=(has_job(job), only_changed(("jobs", new))),
-    )
+    return _addition(wording.format(h=hour, s=step, n=new, c=job["command"]), jobs, LIST, job)
 
 
 def valid_or_else(choices: SeededChoices, number: int) -> DraftTask:
@@ -183,13 +171,7 @@ def name_is_taken(choices: SeededChoices, number: int) -> DraftTask:
     )
     instruction = wording.format(n=job["name"], t=job["cron"], c=job["command"])
     if is_free:
-        return DraftTask(
-            world="scheduling",
-            instruction=instruction,
-            state={"jobs": _sorted(jobs)},
-            calls=(LIST, _create(job)),
-            criteria=(has_job(job), only_changed(("jobs", unused))),
-        )
+        return _addition(instruction, jobs, LIST, job)
     return DraftTask(
         world="scheduling",
         instruction=instruction,
@@ -219,13 +201,7 @@ def invalid_minute(choices: SeededChoices, number: int) -> DraftTask:
     validate = call("validate_cron", cron=cron)
     instruction = wording.format(n=new, t=cron, c=job["command"])
     if is_valid:
-        return DraftTask(
-            world="scheduling",
-            instruction=instruction,
-            state={"jobs": _sorted(jobs)},
-            calls=(validate, _create(job)),
-            criteria=(has_job(job), only_changed(("jobs", new))),
-        )
+        return _addition(instruction, jobs, validate, job)
     return DraftTask(
         world="scheduling",
         instruction=instruction,
@@ -279,6 +255,19 @@ def _jobs(choices: SeededChoices, number: int) -> tuple[list[str], list[JsonObje
 
 def _job(name: str, cron: str, command: str) -> JsonObject:
     return {"name": name, "cron": cron, "command": command}
+
+
+def _addition(
+    instruction: str, jobs: Sequence[JsonObject], look: Call, job: JsonObject
+) -> DraftTask:
+    """Return the task of adding a job after looking; nothing prevents it."""
+    return DraftTask(
+        world="scheduling",
+        instruction=instruction,
+        state={"jobs": _sorted(jobs)},
+        calls=(look, _create(job)),
+        criteria=(has_job(job), only_changed(("jobs", str(job["name"])))),
+    )
 
 
 def _create(job: JsonObject) -> Call:
