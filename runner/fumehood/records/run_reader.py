@@ -331,12 +331,13 @@ def open_written(
         InputError: another program removed the plan of the run.
     """
     plan = _read_plan(path)
+    by_name = {row.row.name: row for row in rows}
     written = Verification(
         signing.key.public,
         len(signing.episodes),
         (),
-        is_final=True,
-        rows={row.row.name: row for row in rows},
+        is_final=by_name.keys() >= set(signing.episodes),
+        rows=by_name,
         order=signing.episodes,
     )
     shard = _shard_of(_manifest_of(path, plan))

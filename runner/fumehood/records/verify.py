@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 
 from fumehood.core.errors import InputError
 from fumehood.core.formats import refuse_newer
-from fumehood.core.json_values import Json, JsonObject, canonical_json
+from fumehood.core.json_values import JsonObject, canonical_json
 from fumehood.core.trace import BrokenTrace, CutTrace, Record, verify_chain
 from fumehood.records.cassette import CASSETTE_FOLDERS, Cassette
 from fumehood.records.files import digest_file, read_plain
@@ -178,7 +178,7 @@ def _row_damage(
             yield Damage(position, "a torn row", is_of_crash=is_open, is_of_unfinished=is_open)
             continue
         try:
-            row, after, is_signed = memory.of_row(
+            row, is_signed = memory.of_row(
                 (last_digest, seal.run, seal.key, is_sealed),
                 partial(_read_row, line, last_digest, seal, is_sealed),
             )
@@ -189,7 +189,7 @@ def _row_damage(
         if not is_signed:
             yield Damage(position, f"the row of {name} was edited")
             continue
-        if after != previous_digest:
+        if row.after != previous_digest:
             yield Damage(
                 position, f"the row of {name} does not follow the one before it: cut or reordered"
             )
@@ -197,15 +197,12 @@ def _row_damage(
         rows[name] = replace(row, row=row.row.replacing(earlier.row)) if earlier else row
 
 
-def _read_row(
-    line: bytes, digest: str, run: RunSeal, is_sealed: bool
-) -> tuple[SealedRow, Json, bool]:
-    """Return a row, the digest of the row before it, and whether the row is signed."""
+def _read_row(line: bytes, digest: str, run: RunSeal, is_sealed: bool) -> tuple[SealedRow, bool]:
+    """Return a row, and whether it is signed."""
     value: JsonObject = json.loads(line)
-    row = SealedRow.from_json(value, digest)
     is_canonical = f"{canonical_json(value)}\n".encode("ascii") == line
     is_signed = is_canonical and (is_sealed or row_is_signed(value, run.run, run.key))
-    return row, row.after, is_signed
+    return SealedRow.from_json(value, digest), is_signed
 
 
 def _set_damage(path: Path, seal: RunSeal, rows: dict[EpisodeName, SealedRow]) -> Iterator[Damage]:
@@ -240,8 +237,9 @@ def _file_damage(
 ) -> Iterator[Damage]:
     row, is_open = sealed.row, not seal.is_final
     is_packed = PackedTrace.parse(row.trace) is not None
-    expected_paths = (*episode_files(row.name), *([row.trace] * is_packed))
-    if row.trace not in ("", row.name.trace_path) and not is_packed:
+    own_trace = row.trace if is_packed else row.name.trace_path
+    expected_paths = {*episode_files(row.name), own_trace}
+    if row.trace not in ("", own_trace):
         yield Damage(str(row.name), f"its row names the trace of another episode: {row.trace}")
         return
     for file in sealed.files:
