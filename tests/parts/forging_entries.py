@@ -7,6 +7,8 @@ import json
 import platform
 import socket
 import threading
+from contextlib import suppress
+from pathlib import Path
 
 from fumehood.core.json_values import JsonObject, canonical_json
 from fumehood.core.tools import ToolCall, Value
@@ -182,3 +184,27 @@ def forge(channel: socket.socket, arguments: JsonObject) -> None:
     for message in forged if isinstance(forged, tuple) else (forged,):
         send_frame(channel, message if isinstance(message, bytes) else message_to_bytes(message))
     receive_frame(channel)
+
+
+def cut_off(channel: socket.socket, arguments: JsonObject) -> None:
+    """Open an episode in which the seats ``order`` start, and end each connection to the second.
+
+    The agent has taken over this process as soon as it connects. The trace shows none of its
+    actions.
+    """
+    receive_frame(channel)
+    folder, order = Path(str(arguments["folder"])), str(arguments["order"]).split()
+    listeners = {}
+    for seat in order:
+        (folder / seat).mkdir()
+        listeners[seat] = socket.socket(socket.AF_UNIX)
+        listeners[seat].bind(str(folder / seat / "grpc.sock"))
+        listeners[seat].listen()
+    send_frame(channel, message_to_bytes(Opened(tuple(SeatSockets(seat, "") for seat in order))))
+    send_frame(channel, message_to_bytes(SeatReady(order[0])))
+    held, _ = listeners[order[0]].accept()
+    send_frame(channel, message_to_bytes(SeatReady(order[1])))
+    with suppress(OSError):
+        listeners[order[1]].accept()[0].close()
+    receive_frame(channel)
+    held.close()

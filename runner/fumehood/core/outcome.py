@@ -101,7 +101,8 @@ class InfraKind(Enum):
     """A model request failed: an error of the provider, a rejected key, or a missing entry of a
     cassette."""
     COUNTERPART = "counterpart"
-    """The process of a counterpart, such as a simulated user, ended before its work had ended."""
+    """The process of a counterpart, such as a simulated user, ended early, and the agent could not
+    be the cause."""
     TASK = "task"
     """The world cannot work with the state that the task gave it."""
     MONITOR = "monitor"

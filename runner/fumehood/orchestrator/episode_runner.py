@@ -332,7 +332,8 @@ def _inline_attempt(plan: InlinePlan, played: PlayedInline) -> Attempt:
     ended = Exit(played.exit_status, ExitReason.EXITED)
     infra = None
     if played.failed_seat in plan.counterparts:
-        infra = counterpart_failure(played.failed_seat, ended, plan.counterparts, played.records)
+        # The agent cannot be the cause: built-in agents attack nothing.
+        infra = counterpart_failure(played.failed_seat, ended)
     times = [record.wall_ms for record in played.records]
     return Attempt(
         played.records,

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from threading import Thread
 
 from fumehood.core.errors import InfraError, InputError
 from fumehood.core.outcome import Infra, InfraKind
-from fumehood.core.trace import Record
 from fumehood.engines.engine import Box, BoxOutput, BoxSpec, Exit
 from fumehood.orchestrator.trace_receiver import TraceReceiver
-
-_ACTIONS = frozenset({"call", "turn_ended"})
-"""Events by which a seat can influence another one."""
-_MODEL_REQUESTS = frozenset({"model_call", "model_refused"})
-"""Events of model requests. The seats share providers and the broker, so requests of one seat can
-make those of another one fail."""
 
 
 class SeatBoxes:
@@ -36,8 +28,8 @@ class SeatBoxes:
             start: starts one box, as an engine does.
             boxes: by seat, in the order of the seats.
             receiver: reports when a box is to start, and ends boxes.
-            counterparts: seats of other agents than the tested one; a failure of their boxes is an
-                infrastructure failure.
+            counterparts: seats of other agents than the tested one. If the box of one of them ends
+                early before a box of the tested agent has started, the infrastructure failed.
             delayed_ms: returns for how long the processes of Fumehood were delayed so far,
                 milliseconds.
         """
@@ -45,7 +37,11 @@ class SeatBoxes:
         """Whether a box was stopped because its wall time was over."""
         self.ended_early: str | None = None
         """The seat whose box ended before its work had ended; None if there is none."""
-        self._infra: Infra | None = None
+        self.infra: Infra | None = None
+        """The failure of the infrastructure; None if there was none."""
+        self._has_agent_started = False
+        """Whether a box of the tested agent was started. It can take over the process of its
+        episode, and so break a counterpart without a trace of it."""
         self._start = start
         self._boxes = boxes
         self._receiver = receiver
@@ -87,18 +83,6 @@ class SeatBoxes:
         self._raise_input_error()
 
     @property
-    def infra(self) -> Infra | None:
-        """The infrastructure failure, such as a counterpart that ended early; None if none."""
-        if self._infra is not None or self.ended_early not in self._counterparts:
-            return self._infra
-        box_exit = self.exit
-        if box_exit is None:
-            return None
-        return counterpart_failure(
-            self.ended_early, box_exit, self._counterparts, self._receiver.records
-        )
-
-    @property
     def exit(self) -> Exit | None:
         """Exit of the box that ended early, or of the first seat's; None if it was stopped."""
         return self._exits.get(self.ended_early or next(iter(self._boxes)))
@@ -119,20 +103,25 @@ class SeatBoxes:
 
     def _run_one_of_several(self, seat: str, wall_ms: int) -> None:
         self._run_seat(seat, wall_ms)
+        may_be_broken = self._has_agent_started
         if self._receiver.ended_early(seat) and self.ended_early is None:
-            self.ended_early = seat
+            self.ended_early, box_exit = seat, self._exits.get(seat)
+            if box_exit is not None and seat in self._counterparts and not may_be_broken:
+                self.infra = self.infra or counterpart_failure(seat, box_exit)
 
     def _run_seat(self, seat: str, wall_ms: int) -> None:
         try:
             self._exits[seat] = self._run_box(seat, wall_ms)
             self.timed_out = self.timed_out or self._exits[seat] is None
         except InfraError as error:
-            self._infra = Infra(InfraKind.ENGINE, str(error))
+            self.infra = Infra(InfraKind.ENGINE, str(error))
         except InputError as error:
             self._input_error = error
 
     def _run_box(self, seat: str, wall_ms: int) -> Exit | None:
         """Start a box, wait for its end, at most its wall time, and remove the box."""
+        if seat not in self._counterparts:
+            self._has_agent_started = True
         box = self._start(self._boxes[seat])
         try:
             self._receiver.add_box(seat, box)
@@ -163,30 +152,13 @@ class SeatBoxes:
             raise self._input_error
 
 
-def counterpart_failure(
-    seat: str, box_exit: Exit, counterparts: Collection[str], records: Iterable[Record]
-) -> Infra | None:
-    """Return the failure of an episode in which a counterpart ended early.
+def counterpart_failure(seat: str, box_exit: Exit) -> Infra:
+    """Return the failure of an episode in which a counterpart ended before the agent began.
 
     Args:
         seat: of the counterpart.
-        box_exit: exit of its box.
-        counterparts: seats that are not the tested agent's.
-        records: the trace.
-
-    Returns:
-        None if the tested agent may be the cause: it has called a tool or sent a message before, or
-        both it and a counterpart have sent model requests.
+        box_exit: how it ended.
     """
-    asking = set[bool]()
-    for record in records:
-        event = json.loads(record.event_json)
-        if event["kind"] in _ACTIONS and event.get("seat") not in counterparts:
-            return None
-        if event["kind"] in _MODEL_REQUESTS:
-            asking.add(event.get("seat") in counterparts)
-    if asking == {True, False}:
-        return None
     detail = f"seat {seat}: {box_exit.reason.value}, exit status {box_exit.code}"
     return Infra(InfraKind.COUNTERPART, detail)
 

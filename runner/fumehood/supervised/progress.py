@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+_STATE, _USER_TICKS, _SYSTEM_TICKS = 0, 11, 12
+"""Fields of /proc/PID/stat after the name, counted from 0. Source: proc(5)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +19,8 @@ class Progress:
     is_stopped: bool
     """Whether a signal has stopped it."""
     ran_s: float
-    """Processor time of its threads."""
+    """Processor time of all its threads, also of those that ended: a process could start short
+    threads one after another, so that the time of the others is short."""
     waits_s: Mapping[str, float]
     """By thread: the time in which it could run, but no processor was free."""
 
@@ -34,27 +40,29 @@ def read_progress(pid: int) -> Progress | None:
     Documentation/scheduler/sched-stats.rst."""
     folder = Path(f"/proc/{pid}")
     try:
-        state = _state(folder)
+        stat = _stat(folder)
         times = {
             thread.name: (thread / "schedstat").read_text(encoding="ascii").split()
             for thread in (folder / "task").iterdir()
         }
     except OSError:
         return None
-    ran_s = sum(int(ran_ns) for ran_ns, *_ in times.values()) / 1e9
+    ran_s = (int(stat[_USER_TICKS]) + int(stat[_SYSTEM_TICKS])) / _TICKS_PER_S
     waits_s = {thread: int(waited_ns) / 1e9 for thread, (_, waited_ns, *_) in times.items()}
-    return Progress(state in "Tt", ran_s, waits_s)
+    return Progress(stat[_STATE] in "Tt", ran_s, waits_s)
 
 
 def is_running(pid: int) -> bool:
     """Return whether a thread of a process has neither ended nor been stopped, as far as this one
     sees. The first thread can end before the others."""
     try:
-        return any(_state(thread) not in "TtZX" for thread in Path(f"/proc/{pid}/task").iterdir())
+        return any(
+            _stat(thread)[_STATE] not in "TtZX" for thread in Path(f"/proc/{pid}/task").iterdir()
+        )
     except OSError:
         return False
 
 
-def _state(folder: Path) -> str:
+def _stat(folder: Path) -> list[str]:
     stat = (folder / "stat").read_text(encoding="ascii", errors="replace")
-    return stat.rpartition(")")[2].split()[0]
+    return stat.rpartition(")")[2].split()

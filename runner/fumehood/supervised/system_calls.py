@@ -93,6 +93,13 @@ FIXED_FILES = (
 orchestrator mount another folder. A timer can send any signal, as ``F_SETSIG`` can; ``F_SETOWN``
 chooses the process that gets it."""
 
+OWN_SPEED = (
+    *("sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler"),
+    *("setpriority", "ioprio_set"),
+)
+"""Rejected unless the process may start programs. The process must not seem to wait for a
+processor because it made itself slow."""
+
 PROGRAMS = ("execve", "execveat", "fork", "vfork")
 """Rejected unless the process may start programs. ``clone`` then only makes threads."""
 
@@ -121,7 +128,7 @@ def build_filter(*, starts_programs: bool, shares_user: bool = False) -> bytes |
     ]
     rules.append(Rule("mmap", (Comparison(3, MASKED_EQUAL, _GROWS_DOWN, _GROWS_DOWN),)))
     if not starts_programs:
-        rules += [Rule(call) for call in (*PROGRAMS, *FIXED_FILES, *SIGNALS, "flock")]
+        rules += [Rule(call) for call in (*PROGRAMS, *FIXED_FILES, *OWN_SPEED, *SIGNALS, "flock")]
         rules += [
             Rule(call, (Comparison(1, EQUAL, command, 0),))
             for call in ("fcntl", "fcntl64")
