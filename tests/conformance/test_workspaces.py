@@ -78,7 +78,13 @@ class Workspaces:
     cleaning: ExitStack
 
     def start(
-        self, script: str, *, archive: bytes = b"", limits: Limits = LIMITS, folder: str = ""
+        self,
+        script: str,
+        *,
+        archive: bytes = b"",
+        limits: Limits = LIMITS,
+        folder: str = "",
+        terminals: bool = False,
     ) -> WorkspaceBox:
         image = replace(self.image, command=("/bin/sh", "-c", script))
         box = self.engine.start(
@@ -87,7 +93,7 @@ class Workspaces:
                 socket_dir=self.socket_dir,
                 limits=limits,
                 labels=self.labels,
-                workspace=Workspace(archive=archive),
+                workspace=Workspace(archive=archive, terminals=terminals),
             )
         )
         self.cleaning.callback(box.close)
@@ -235,6 +241,18 @@ def test_programs_cannot_take_the_users_of_episodes_and_boxes(
     # A separate kernel knows the users only as numbers.
     own_kernel = workspaces.isolation is Isolation.SANDBOXED_KERNEL
     assert taken == (["2"] * 4 if own_kernel else ["2", "2", "0", "0"])
+
+
+@pytest.mark.parametrize("terminals", [False, True])
+def test_programs_open_terminals_of_the_kernel_of_the_host_only_if_the_task_needs_them(
+    workspaces: Workspaces, terminals: bool
+) -> None:
+    box = workspaces.start("(exec 3<>/dev/ptmx) && echo opened", terminals=terminals)
+    ended = box.wait(PATIENCE_MS)
+    opens = terminals or workspaces.isolation is Isolation.SANDBOXED_KERNEL
+    assert box.close().stdout.decode().strip() == ("opened" if opens else "")
+    assert ended is not None
+    assert (ended.code == 0) == opens
 
 
 def test_all_files_have_the_device_of_their_folder(workspaces: Workspaces) -> None:

@@ -258,6 +258,31 @@ def test_a_run_is_shown_scored_and_replayed_with_its_first_difference(tmp_path: 
     assert manifest["workspaces"]["images"][NAME]["workspace"].startswith("sha256:")
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_workspace_and_verifier_have_terminals_unless_the_task_needs_none(
+    engine: str, tmp_path: Path
+) -> None:
+    opens = "(exec 3<>/dev/ptmx) 2>/dev/null"
+    for name in ("with", "without"):
+        task = tmp_path / "tasks" / name
+        shutil.copytree(TASKS / NAME, task)
+        (task / "solution" / "solve.sh").write_text(f"{opens} && touch /app/opened; true\n")
+        test = f"! test -e /app/opened && ! {opens} || {{ test -e /app/opened && {opens}; }}"
+        (task / "tests" / "test.sh").write_text(
+            f"test -e /app/opened && {opens}; echo $((1 - $?)) > /logs/verifier/reward.txt\n"
+            f"{test} || echo 2 > /logs/verifier/reward.txt\n"
+        )
+        if name == "with":
+            config = (task / "task.toml").read_text("utf-8")
+            (task / "task.toml").write_text(config.replace("terminals = false\n", ""))
+    run = tmp_path / "run"
+    run_tasks(run, str(tmp_path / "tasks"), "oracle", engine=engine)
+    rows = [json.loads(line) for line in (run / "episodes.jsonl").read_text().splitlines()]
+    assert {row["task"]: row["metrics"]["reward"] for row in rows} == {"with": 1.0, "without": 0.0}
+    manifest = json.loads((run / "run.json").read_text("utf-8"))
+    assert manifest["workspaces"]["terminals"] == ["with"]
+
+
 @pytest.mark.release
 def test_the_same_calls_give_the_same_states_on_every_engine(tmp_path: Path) -> None:
     # A commit of Git contains its time.

@@ -171,6 +171,9 @@ class Workspace:
     Only a :class:`LiveWorkspaceEngine` shares one."""
     hosts: tuple[str, ...] = ()
     """Names that resolve to the box itself, for services that share its network namespace."""
+    terminals: bool = False
+    """Whether programs can open pseudo-terminals. No limit of the box includes the work of the
+    kernel for them, unless the runtime brings a kernel."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

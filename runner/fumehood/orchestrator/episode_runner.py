@@ -89,7 +89,9 @@ class BoxPlan:
             mounts=plan.mounts,
             limits=plan.limits,
             labels=plan.labels,
-            workspace=Workspace() if self.workspace and self.workspace.agent else None,
+            workspace=Workspace(terminals=self.workspace.terminals)
+            if self.workspace and self.workspace.agent
+            else None,
         )
 
 

@@ -105,6 +105,7 @@ def test_tests_inside_the_workspace_are_a_mode_of_the_suite(folder: Path) -> Non
                 ("start_period_sec = 1e9", " with a time not between 0 and 600 s"),
             )
         ),
+        ('[metadata]\nterminals = "no"', "metadata.terminals 'no', which is neither true nor"),
         ('[agent]\nuser = "alice"', "agent.user"),
         ('[[verifier.collect]]\ncommand = "x"', "verifier.collect"),
         ("[verifier.environment]\ncpus = 2", "verifier.environment"),
@@ -211,6 +212,19 @@ def test_older_sizes_and_artifacts_are_read(folder: Path) -> None:
     (case,) = load_suite(f"harbor:{folder}").cases
     (criterion,) = case.gold.criteria
     assert (criterion["memory_mb"], criterion["artifacts"]) == (2048, ["/app/out.txt"])
+
+
+@pytest.mark.parametrize(
+    ("metadata", "terminals"),
+    [("", True), ("terminals = true", True), ("terminals = false", False)],
+)
+def test_a_task_has_terminals_unless_it_states_that_it_needs_none(
+    folder: Path, metadata: str, terminals: bool
+) -> None:
+    (folder / NAME / "task.toml").write_text(f'version = "1.0"\n[metadata]\n{metadata}\n')
+    (case,) = load_suite(f"harbor:{folder}").cases
+    (criterion,) = case.gold.criteria
+    assert criterion["terminals"] is terminals
 
 
 @pytest.mark.parametrize("name", ["instruction.md", "solution/key", "tests/key", "environment"])

@@ -27,7 +27,7 @@ from fumehood.core.gold import Gold
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.ledger import Budget
 from fumehood.core.task import About, Case, Suite, Task
-from fumehood.scorers.verdict import SHARED_TESTS, WORKSPACE
+from fumehood.scorers.verdict import SHARED_TESTS, TERMINALS, WORKSPACE
 
 USAGE = "harbor:[offline:][shared:]PATH[:TASK[,TASK…] | :supported]"
 SUPPORTED = "supported"
@@ -138,6 +138,7 @@ def _case(folder: Path, modes: frozenset[str]) -> Case:
         "verifier_timeout_s": float(verifier.get("timeout_sec") or 600),
         "verifier_lines": _verifier_lines(folder, steps) if not has_own_image else [],
         "verifier_env": {**_variables(config, "verifier")},
+        TERMINALS: _has_terminals(config),
     }
     if healthcheck := healthcheck_of(environment.get("healthcheck"), "environment"):
         criterion["healthcheck"] = healthcheck
@@ -297,6 +298,15 @@ def _step(step: Step, task: Mapping[str, Json]) -> JsonObject:
         "verifier_env": {**env, **_variables({"verifier": step.verifier}, "verifier")},
         "step_healthcheck": healthcheck_of(step.healthcheck, f"steps.{step.name}"),
     }
+
+
+def _has_terminals(config: Mapping[str, Any]) -> bool:
+    """Return whether the boxes of a task have pseudo-terminals, as in Harbor, where tmux and expect
+    work. A task that needs none states this in its metadata, which Harbor does not restrict."""
+    stated = config.get("metadata", {}).get(TERMINALS, True)
+    if not isinstance(stated, bool):
+        raise Unsupported(f"metadata.{TERMINALS} {stated!r}, which is neither true nor false")
+    return stated
 
 
 def _is_separate(verifier: Mapping[str, Any]) -> bool:

@@ -119,8 +119,7 @@ def _host_config(
         shm_size=SHARED_MEMORY_BYTES if spec.workspace else None,
         cgroupns="private",
         cgroup_parent=runtime.group_parent,
-        # In a workspace, /tmp belongs to the file system that can be copied out.
-        tmpfs={} if spec.workspace else _tmpfs(spec, runtime),
+        tmpfs=_without_terminals(spec, runtime) | _tmpfs(spec),
         mounts=[
             Mount(mount.target, str(mount.source), type="bind", read_only=True) for mount in mounts
         ],
@@ -172,12 +171,19 @@ def _both(name: str, value: int) -> Ulimit:
     return Ulimit(name=name, soft=value, hard=value)
 
 
-def _tmpfs(spec: BoxSpec, runtime: Runtime) -> dict[str, str]:
+def _without_terminals(spec: BoxSpec, runtime: Runtime) -> dict[str, str]:
+    """Return the empty folder that hides pseudo-terminals of the host's kernel (decision 78)."""
+    has_terminals = runtime.own_kernel or (spec.workspace is not None and spec.workspace.terminals)
+    return {} if has_terminals else {"/dev/pts": "ro,noexec,nosuid,nodev,size=4k"}
+
+
+def _tmpfs(spec: BoxSpec) -> dict[str, str]:
+    if spec.workspace is not None:
+        # There, /tmp belongs to the file system that can be copied out.
+        return {}
     size_bytes = spec.limits.tmp_bytes
     options = f"{_WRITABLE},size={size_bytes},nr_inodes={size_bytes // _TMP_BYTES_PER_FILE}"
-    # An agent has no pseudo-terminals of the host's kernel: see decision 78.
-    hidden = {} if runtime.own_kernel else {"/dev/pts": "ro,noexec,nosuid,nodev,size=4k"}
-    return hidden | dict.fromkeys(("/tmp", *spec.image.scratch), options)
+    return dict.fromkeys(("/tmp", *spec.image.scratch), options)
 
 
 def container_user(info: Mapping[str, Any], user: int) -> int:

@@ -22,7 +22,7 @@ _HOSTNAME = "localhost"
 _TMP_BYTES_PER_FILE = 4096
 """Sets the number of inodes: empty files use kernel memory too."""
 _TERMINALS_MAX = 64
-"""Pseudo-terminals of a workspace; agents have none (decision 78). All boxes of a machine together
+"""Pseudo-terminals of a workspace that needs them (decision 78). All boxes of a machine together
 have about 3,000. Source: pty(7)."""
 _EMPTY = ("ro", "nosuid", "nodev", "noexec", "size=0k")
 _HELD = ("bounding", "effective", "permitted")

@@ -365,7 +365,8 @@ class OciEngine(ChildBoxEngine, Engine):
             group=f"/{PREFIX}{user}" if runtime.makes_groups else "",
             shares_null=runtime.shares_null,
             is_workspace=is_workspace,
-            has_terminals=is_workspace or runtime.own_kernel,
+            has_terminals=runtime.own_kernel
+            or (spec.workspace is not None and spec.workspace.terminals),
             network=self._network_of(spec.workspace),
         )
         bundle = _bundle(held, config)

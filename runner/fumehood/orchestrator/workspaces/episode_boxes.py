@@ -230,6 +230,7 @@ class EpisodeWorkspace:
                     self._folder / "bin",
                     plan.limits,
                     plan.labels,
+                    terminals=plan.terminals,
                 )
             )
             self._services.append(box)
@@ -460,6 +461,7 @@ class EpisodeWorkspace:
             workspace=Workspace(
                 archive=_first_files(setup, checkpoint.archive if checkpoint else b""),
                 hosts=tuple(service.name for service in plan.services),
+                terminals=plan.terminals,
             ),
         )
 

@@ -28,7 +28,7 @@ from fumehood.engines.images.helper import build_helper
 from fumehood.engines.registry import choose_engine
 from fumehood.orchestrator.workspaces.checkpoints import CHECKPOINT, Checkpoint, checkpoint_of
 from fumehood.orchestrator.workspaces.services import ServicePlan, with_settings
-from fumehood.scorers.verdict import SHARED_TESTS, WORKSPACE
+from fumehood.scorers.verdict import SHARED_TESTS, TERMINALS, WORKSPACE
 
 WORLD = "workspace"
 MIB = 1 << 20
@@ -128,6 +128,11 @@ class WorkspacePlan:
         )
 
     @property
+    def terminals(self) -> bool:
+        """Whether the programs of all boxes of the task can open pseudo-terminals."""
+        return self.settings.get(TERMINALS) is True
+
+    @property
     def watched(self) -> tuple[str, ...]:
         """The folders whose changes are part of the state."""
         top = self.image.working_dir
@@ -175,6 +180,8 @@ class Workspaces:
         self._inside: dict[str, dict[AgentSource, Image]] = {}
         self._services: dict[str, tuple[ServicePlan, ...]] = {}
         self._checkpoints: dict[str, Checkpoint] = {}
+        self._with_terminals: set[str] = set()
+        """Tasks whose boxes have pseudo-terminals."""
         for case in cases:
             if case.task.world == WORLD:
                 self._prepare(engine, case, progress)
@@ -197,6 +204,8 @@ class Workspaces:
             for task, pair in self._plans.items()
         }
         facts: JsonObject = {"replaced_bases": {**bases}, "images": digests}
+        if self._with_terminals:
+            facts["terminals"] = [*sorted(self._with_terminals)]
         if self._checkpoints:
             facts["checkpoints"] = {task: each.sha256 for task, each in self._checkpoints.items()}
         return {"workspaces": facts}
@@ -239,6 +248,8 @@ class Workspaces:
                 f"{folder} is missing or differs from the task {case.task.task_id} of the run: "
                 "restore the folder, or start a new run"
             )
+        if settings.get(TERMINALS) is True:
+            self._with_terminals.add(case.task.task_id)
         if checkpoint := checkpoint_of(settings):
             self._checkpoints[case.task.task_id] = checkpoint
         own, installed = _lines(settings, "workspace_lines"), _lines(settings, "verifier_lines")

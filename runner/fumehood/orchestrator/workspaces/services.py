@@ -32,6 +32,8 @@ def start_service(
     socket_dir: Path,
     limits: Limits,
     labels: dict[str, str],
+    *,
+    terminals: bool,
 ) -> LiveWorkspaceBox:
     """Start a service.
 
@@ -42,6 +44,7 @@ def start_service(
         socket_dir: a folder without sockets.
         limits: of its box.
         labels: of its box.
+        terminals: whether its programs can open pseudo-terminals.
 
     Raises:
         InputError: its image has no such command.
@@ -53,7 +56,7 @@ def start_service(
             socket_dir=socket_dir,
             limits=limits,
             labels=labels,
-            workspace=Workspace(network_of=beside),
+            workspace=Workspace(network_of=beside, terminals=terminals),
         )
     )
 

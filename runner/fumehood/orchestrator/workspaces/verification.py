@@ -128,7 +128,7 @@ def verified(
         arguments=arguments,
         limits=plan.limits,
         labels=plan.labels,
-        workspace=Workspace(archive=files.archive),
+        workspace=Workspace(archive=files.archive, terminals=plan.terminals),
     )
     box = plan.engine.start(spec)
     try:
