@@ -87,8 +87,7 @@ class Session:
             stream: send calls over one open stream rather than as separate RPCs.
             service_timeout_ms: time to wait for the service at the start and, without the stream,
                 for the response to a call after the connection was lost; milliseconds. A service
-                that is connected may answer later: the episode of a box that was started in
-                advance has not begun.
+                that is connected may send the task later, when the work begins.
 
         Raises:
             NotReachable: no service answered in time.

@@ -46,8 +46,8 @@ export interface ConnectOptions {
   readonly stream?: boolean;
   /**
    * How long to wait for the service at the start, and for the response to a call after the connection was lost
-   * (only without the stream). 30000 by default. A service that is connected may answer later: the episode of a box
-   * that was started in advance has not begun.
+   * (only without the stream). 30000 by default. A service that is connected may send the task later, when the
+   * work begins.
    */
   readonly serviceTimeoutMs?: number;
 }
