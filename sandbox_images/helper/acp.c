@@ -267,6 +267,9 @@ static void open_session(void) {
                   ++requests);
     struct json version = json_member(await_result("initialize"), "protocolVersion");
     if (!version.start || strtol(version.start, NULL, 10) != 1) fail("it does not speak version 1 of the protocol");
+    /* A box can be started before its episode. The service then answers when the episode begins. An agent would not
+       wait so long for the tools of its session. */
+    free(ask_service("/fumehood.v1.ToolService/GetTask", "{}", 2).body);
     send_to_agent("\"id\":%d,\"method\":\"session/new\",\"params\":{\"cwd\":" FOLDER ",\"mcpServers\":"
                   "[{\"name\":\"seat\",\"command\":\"%s\",\"args\":[\"mcp\"],\"env\":[%s]}]}",
                   ++requests, self, variables);

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from select import select
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ from tests.parts.specs import episode_spec
 
 AGENT = ROOT / "tests" / "parts" / "acp_agent.mjs"
 TIMEOUT_S = 60
+UNANSWERED_S = 0.3
 LOOKED = '"Do it." é 😀 \\n: {"account":{"id":"ax1","tier":"basic"}}'
 
 
@@ -76,6 +78,13 @@ class Player:
         self._helper = helper
         self._client = client
 
+    def start(self, scene: str, *options: str, folder: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [str(self._helper), "acp", *options, "--", *self._agent, scene],
+            env={"FUMEHOOD_SOCKET": f"{folder}/grpc.sock"},
+            stderr=subprocess.PIPE,
+        )
+
     def play(self, scene: str, *options: str, spec: EpisodeSpec | None = None) -> Played:
         command = [str(self._helper), "acp", *options, "--", *self._agent, scene]
         with listening(self._client, spec or episode_spec(calls=10)) as episode:
@@ -118,6 +127,22 @@ def test_a_policy_can_reject_all_permissions(player: Player) -> None:
 def test_the_client_offers_no_files_and_no_terminal(player: Player) -> None:
     played = player.play("reads_files")
     assert played.end() == {"outcome": "finished", "answer": "Let me look. -32601"}
+
+
+@pytest.mark.slow
+def test_an_agent_starts_before_its_episode_and_gets_its_session_in_it(
+    player: Player, client: ControlClient
+) -> None:
+    with (
+        listening(client, episode_spec(), is_held=True) as episode,
+        player.start("reports_its_start", "--model", "m", folder=episode.directory) as running,
+    ):
+        assert running.stderr is not None
+        assert running.stderr.readline() == b"initialized\n"
+        assert select([running.stderr], [], [], UNANSWERED_S)[0] == []
+        client.begin_episode(episode.spec.episode_id)
+        assert running.stderr.readline() == b"session opened\n"
+        assert running.wait(TIMEOUT_S) == 0
 
 
 @pytest.mark.slow

@@ -22,12 +22,12 @@ PATIENCE_S = 20.0
 class Listened:
     """An open episode and all that was heard of it so far."""
 
-    def __init__(self, client: ControlClient, spec: EpisodeSpec) -> None:
+    def __init__(self, client: ControlClient, spec: EpisodeSpec, *, is_held: bool = False) -> None:
         self.spec = spec
         self.messages: list[EpisodeMessage] = []
         self.lost: InfraError | None = None
         self._client = client
-        opened = client.open_seats(spec)
+        opened = client.open_seats(spec, is_held=is_held)
         self._stream = opened.messages
         self.directories = {name: str(path) for name, path in opened.directories.items()}
         self.directory = self.directories[spec.seats[0].name]
@@ -86,9 +86,11 @@ class Listened:
 
 
 @contextmanager
-def listening(client: ControlClient, spec: EpisodeSpec) -> Iterator[Listened]:
+def listening(
+    client: ControlClient, spec: EpisodeSpec, *, is_held: bool = False
+) -> Iterator[Listened]:
     """Open an episode; it is closed afterwards if it was not before."""
-    episode = Listened(client, spec)
+    episode = Listened(client, spec, is_held=is_held)
     try:
         yield episode
     finally:

@@ -18,6 +18,7 @@ ENGINES = {
     "oci-runsc": ("oci", "runsc"),
     "bubblewrap": ("bubblewrap", None),
     "bubblewrap-new-starts": ("bubblewrap", None),
+    "bubblewrap-prepared": ("bubblewrap", None),
 }
 
 
@@ -34,7 +35,9 @@ def probes() -> Iterator[Callable[[str], Probe]]:
                     runtime=runtime, forked_starts=name != "bubblewrap-new-starts"
                 )
                 chosen = stack.enter_context(closing(choose_engine(engine, options).engine))
-                ready[name] = stack.enter_context(Probe(chosen, interference=False))
+                is_prepared = name == "bubblewrap-prepared"
+                probe = Probe(chosen, interference=False, prepared=is_prepared)
+                ready[name] = stack.enter_context(probe)
             return ready[name]
 
         yield probe_of

@@ -41,13 +41,16 @@ ENGINES = [
     pytest.param(
         "bubblewrap", marks=[pytest.mark.bubblewrap, pytest.mark.xdist_group("bubblewrap")]
     ),
-    pytest.param(
-        "bubblewrap-new-starts",
-        marks=[
-            pytest.mark.bubblewrap,
-            pytest.mark.release,
-            pytest.mark.xdist_group("bubblewrap"),
-        ],
+    *(
+        pytest.param(
+            name,
+            marks=[
+                pytest.mark.bubblewrap,
+                pytest.mark.release,
+                pytest.mark.xdist_group("bubblewrap"),
+            ],
+        )
+        for name in ("bubblewrap-new-starts", "bubblewrap-prepared")
     ),
 ]
 ALWAYS = {
@@ -70,7 +73,7 @@ KNOWN_OPEN = {str(engine.values[0]): {"world-hang": _SLOW_END} for engine in ENG
 WITHOUT_CONTROL_GROUPS = {"memory-bomb", "shared-memory", "fill-inodes", "spin"}
 NOT_STOPPED = {
     name: set() if os.geteuid() == 0 else WITHOUT_CONTROL_GROUPS
-    for name in ("bubblewrap", "bubblewrap-new-starts")
+    for name in ("bubblewrap", "bubblewrap-new-starts", "bubblewrap-prepared")
 }
 """Stopping these needs control groups, which bubblewrap uses only if root starts it."""
 NO_SHELL = dict.fromkeys(

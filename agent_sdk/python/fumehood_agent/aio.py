@@ -145,9 +145,7 @@ class AsyncSession:
             await asyncio.sleep(POLL_S)
         left_s = max(0.001, self._service_timeout_ms / 1000 - (monotonic() - started))
         try:
-            message = await self._stub.GetTask(
-                pb.GetTaskRequest(), timeout=left_s, wait_for_ready=True
-            )
+            return wire.task_from_pb(await self._request_task(left_s))
         except grpc.RpcError as error:
             problem = self._error(error, sent_bytes=0)
             if isinstance(problem, ConnectionLost):
@@ -155,7 +153,18 @@ class AsyncSession:
                     self.path, self._service_timeout_ms, "no service answers"
                 ) from error
             raise problem from error
-        return wire.task_from_pb(message)
+
+    async def _request_task(self, timeout_s: float) -> pb.GetTaskResponse:
+        """Return the task; a service that is not connected within ``timeout_s`` is an error."""
+        try:
+            return await self._stub.GetTask(
+                pb.GetTaskRequest(), timeout=timeout_s, wait_for_ready=True
+            )
+        except grpc.RpcError as error:
+            is_connected = self._channel.get_state() is grpc.ChannelConnectivity.READY
+            if not (wire.is_late(error) and is_connected):
+                raise
+        return await self._stub.GetTask(pb.GetTaskRequest())
 
     async def _send_within(
         self, request: pb.CallToolRequest, deadline_ms: int

@@ -37,6 +37,9 @@ from fumehood_agent.errors import (
 )
 from fumehood_agent.seat import ModelProblem, Reply, Task
 
+CONNECTED_S = 1.0
+"""How long the state of a connection may take to arrive."""
+
 
 class Stream:
     """An open ``Interact`` RPC. Not safe for parallel use."""
@@ -83,7 +86,8 @@ class Session:
                 ``/fumehood/grpc.sock``.
             stream: send calls over one open stream rather than as separate RPCs.
             service_timeout_ms: time to wait for the service at the start and, without the stream,
-                for the response to a call after the connection was lost; milliseconds.
+                for the response to a call after the connection was lost; milliseconds. A service
+                that is connected may send the task later, when the work begins.
 
         Raises:
             NotReachable: no service answered in time.
@@ -231,13 +235,25 @@ class Session:
             time.sleep(POLL_S)
         left_s = max(1, self._service_timeout_ms - waited_ms()) / 1000
         try:
-            message = self._stub.GetTask(pb.GetTaskRequest(), timeout=left_s, wait_for_ready=True)
+            return wire.task_from_pb(self._request_task(left_s))
         except grpc.RpcError as error:
             problem = self._error(error, sent_bytes=0)
             if isinstance(problem, ConnectionLost):
                 raise NotReachable(self.path, waited_ms(), "no service answers") from error
             raise problem from error
-        return wire.task_from_pb(message)
+
+    def _request_task(self, timeout_s: float) -> pb.GetTaskResponse:
+        """Return the task; a service that is not connected within ``timeout_s`` is an error."""
+        try:
+            return self._stub.GetTask(pb.GetTaskRequest(), timeout=timeout_s, wait_for_ready=True)
+        except grpc.RpcError as error:
+            if not wire.is_late(error):
+                raise
+            try:
+                grpc.channel_ready_future(self._channel).result(CONNECTED_S)
+            except grpc.FutureTimeoutError:
+                raise error from None
+        return self._stub.GetTask(pb.GetTaskRequest())
 
     def _send_within(self, request: pb.CallToolRequest, deadline_ms: int) -> pb.CallToolResponse:
         # A separate RPC: on the open stream, the next call would receive a late response.

@@ -6,7 +6,7 @@
  * `callId`, so that it is executed once.
  */
 
-import { type ClientUnaryCall, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
+import { type ClientUnaryCall, connectivityState, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
@@ -46,7 +46,8 @@ export interface ConnectOptions {
   readonly stream?: boolean;
   /**
    * How long to wait for the service at the start, and for the response to a call after the connection was lost
-   * (only without the stream). 30000 by default.
+   * (only without the stream). 30000 by default. A service that is connected may send the task later, when the
+   * work begins.
    */
   readonly serviceTimeoutMs?: number;
 }
@@ -71,9 +72,7 @@ export async function connect(options: ConnectOptions = {}): Promise<Session> {
   }
   const client = new pb.ToolServiceClient(`unix:${path}`, credentials.createInsecure(), CHANNEL_OPTIONS);
   try {
-    const message = await unary<pb.GetTaskResponse>((done) =>
-      client.getTask({}, ready(), { deadline: Date.now() + Math.max(1, serviceTimeoutMs - waitedMs()) }, done),
-    );
+    const message = await requestTask(client, Date.now() + Math.max(1, serviceTimeoutMs - waitedMs()));
     return new Session(client, path, wire.taskFromPb(message), options.stream ?? true, serviceTimeoutMs);
   } catch (error) {
     client.close();
@@ -81,6 +80,17 @@ export async function connect(options: ConnectOptions = {}): Promise<Session> {
     const problem = wire.errorFromRpc(error, path, 0, 0);
     throw problem instanceof ConnectionLost ? new NotReachable(path, waitedMs(), "no service answers") : problem;
   }
+}
+
+/** Returns the task; a service that is not connected at the deadline is an error. */
+async function requestTask(client: pb.ToolServiceClient, deadline: number): Promise<pb.GetTaskResponse> {
+  try {
+    return await unary<pb.GetTaskResponse>((done) => client.getTask({}, ready(), { deadline }, done));
+  } catch (error) {
+    const isConnected = client.getChannel().getConnectivityState(false) === connectivityState.READY;
+    if (!wire.isLate(error) || !isConnected) throw error;
+  }
+  return unary<pb.GetTaskResponse>((done) => client.getTask({}, done));
 }
 
 /** A connection to one seat, created by `connect()`. Parallel calls take turns on the stream. */

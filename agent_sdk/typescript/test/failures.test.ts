@@ -23,6 +23,8 @@ const value = (json = "{}", rest = {}) => said({ $case: "valueJson", value: json
 
 class ScriptedSeat {
   readonly received: pb.CallToolRequest[] = [];
+  /** Answers the requests for the task that wait, if it is set. */
+  waiting: (() => void)[] | undefined;
   readonly #server = new Server();
 
   constructor(answer: Answering) {
@@ -31,8 +33,11 @@ class ScriptedSeat {
       return answer(call);
     };
     this.#server.addService(pb.ToolServiceService, {
-      getTask: (_: unknown, done: (error: null, task: pb.GetTaskResponse) => void) =>
-        done(null, { instruction: "", tools: [], remaining: {}, turn: 0, asksConfidence: false }),
+      getTask: (_: unknown, done: (error: null, task: pb.GetTaskResponse) => void) => {
+        const answer = () => done(null, { instruction: "", tools: [], remaining: {}, turn: 0, asksConfidence: false });
+        if (this.waiting) this.waiting.push(answer);
+        else answer();
+      },
       callTool: ({ request }: { request: pb.CallToolRequest }, done: (error: object | null, response?: pb.CallToolResponse) => void) => {
         const response = heard(request);
         if (response === "hang up") done({ code: 14, details: "gone" });
@@ -110,6 +115,15 @@ describe("finding the socket", () => {
     await new Promise((resolve) => setTimeout(resolve, 150));
     await scripted(() => value());
     (await connecting).close();
+  });
+
+  test("a connected service may answer after the timeout", async () => {
+    const seat = await scripted(() => value());
+    seat.waiting = [];
+    const connecting = connected({ path: seat.path, serviceTimeoutMs: 100 });
+    while (seat.waiting.length < 2) await new Promise((resolve) => setTimeout(resolve, 10));
+    for (const answer of seat.waiting) answer();
+    assert.equal((await connecting).path, seat.path);
   });
 
   test("a missing socket is not reachable", async () => {

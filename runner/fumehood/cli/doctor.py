@@ -102,6 +102,11 @@ class _Finding:
     help="With --probe bubblewrap: start a new Python for each agent instead of forking one.",
 )
 @click.option(
+    "--prepared",
+    is_flag=True,
+    help="With --probe: start the boxes of agents in advance, as `run --prepare` does.",
+)
+@click.option(
     "--page",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="With --probe: also update the table in this Markdown file.",
@@ -115,6 +120,7 @@ def doctor(
     probed: tuple[str, ...],
     attack: tuple[str, ...],
     no_forked_starts: bool,
+    prepared: bool,
     page: Path | None,
     orphans: bool,
     as_json: bool,
@@ -132,14 +138,18 @@ def doctor(
       fumehood doctor
       fumehood doctor --probe docker/runsc --attack egress
       fumehood doctor --probe bubblewrap --no-forked-starts
+      fumehood doctor --probe docker --prepared
     """
     _require_effect(orphans=orphans, probed=bool(probed), runtime=runtime, attack=attack, page=page)
     if orphans:
         return int(report_orphans(dry_run=True, images=False, as_json=as_json) > 0)
     if no_forked_starts and "bubblewrap" not in probed:
         raise InputError("--no-forked-starts needs --probe bubblewrap")
+    if prepared and not probed:
+        raise InputError("--prepared needs --probe ENGINE")
     if probed:
-        return _probe(probed, attack, page, forked_starts=not no_forked_starts, as_json=as_json)
+        starts = _Starts(forked=not no_forked_starts, prepared=prepared)
+        return _probe(probed, attack, page, starts, as_json=as_json)
     findings = [_examine(name, runtime_name) for name, runtime_name in _engines(runtime)]
     holds = any(finding.ready and not finding.isolation.startswith("none") for finding in findings)
     if as_json:
@@ -216,12 +226,20 @@ BREACHED = 1
 _STYLES = {Result.STOPPED: "green", Result.NOT_APPLICABLE: "dim"}
 
 
+@dataclass(frozen=True, slots=True)
+class _Starts:
+    """How the attacking boxes are started."""
+
+    forked: bool
+    prepared: bool
+
+
 def _probe(
     engines: Sequence[str],
     names: Sequence[str],
     page: Path | None,
+    starts: _Starts,
     *,
-    forked_starts: bool,
     as_json: bool,
 ) -> int:
     """Attack each engine (``NAME`` or ``NAME/RUNTIME``) and return the exit status.
@@ -236,9 +254,7 @@ def _probe(
     in_workspaces: dict[str, dict[str, list[Verdict]]] = {}
     with ControlRuns() as controls:
         for engine in engines:
-            verdicts[engine], places = _attack(
-                engine, attacks, names, controls, console, forked_starts=forked_starts
-            )
+            verdicts[engine], places = _attack(engine, attacks, names, controls, console, starts)
             if places:
                 in_workspaces[engine] = places
     if page is not None:
@@ -276,14 +292,13 @@ def _attack(
     names: Sequence[str],
     controls: ControlRuns,
     console: Console,
-    *,
-    forked_starts: bool,
+    starts: _Starts,
 ) -> tuple[list[Verdict], dict[str, list[Verdict]]]:
     """Return the verdicts of attacks from the box of an agent, and by place those from others."""
     engine_name, _, runtime = name.partition("/")
     options = EngineOptions(
         runtime=runtime or None,
-        forked_starts=forked_starts or engine_name != "bubblewrap",
+        forked_starts=starts.forked or engine_name != "bubblewrap",
         progress=console.print,
     )
     chosen = choose_engine(engine_name, options)
@@ -296,7 +311,7 @@ def _attack(
     with closing(chosen.engine) as engine:
         if attacks:
             console.print(f"{len(attacks)} attacks from boxes of {chosen.reason}", markup=False)
-            with Probe(engine) as session:
+            with Probe(engine, prepared=starts.prepared) as session:
                 results = _results(session, attacks, controls, console)
             if len(results) == len(ATTACKS):
                 _keep(engine, results, console)

@@ -143,7 +143,9 @@ def _lines(verified: Receipt, path: Path, run_dir: Path | None) -> Iterator[str]
     yield f"users       {isolation_facts.get('users', 'not recorded')}"
     yield f"network     {isolation_facts.get('network', 'not recorded')}"
     yield f"calls       filter {isolation_facts.get('system_call_filter') or 'none'}"
-    yield f"starts      {isolation_facts.get('starts', 'not recorded')}"
+    prepared = isolation_facts.get("prepared")
+    in_advance = f", up to {prepared} boxes in advance" if prepared else ""
+    yield f"starts      {isolation_facts.get('starts', 'not recorded')}{in_advance}"
     unenforced = isolation_facts.get("unenforced") or []
     limits = ", ".join(f"{name} {value}" for name, value in as_object(facts.get("limits")).items())
     yield f"limits      {limits}; not enforced for a box: {_list(unenforced)}"

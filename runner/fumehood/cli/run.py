@@ -95,6 +95,13 @@ def _setting(name: str) -> str:
     "--concurrency", "-j", type=int, default=_DEFAULTS["concurrency"], help=_setting("concurrency")
 )
 @click.option(
+    "--prepare",
+    type=int,
+    metavar="N",
+    default=_DEFAULTS["prepare"],
+    help=_setting("prepare"),
+)
+@click.option(
     "--service-workers",
     type=int,
     default=_DEFAULTS["service_workers"],
@@ -217,6 +224,12 @@ def run(
     help=f"{_setting('concurrency')}  [default: as in the run]",
 )
 @click.option(
+    "--prepare",
+    type=click.IntRange(0),
+    metavar="N",
+    help=f"{_setting('prepare')}  [default: as in the run]",
+)
+@click.option(
     "--engine",
     type=EngineName(),
     help="Engine of the boxes.  [default: as in the run]",
@@ -232,6 +245,7 @@ def resume(
     ctx: click.Context,
     run_dir: Path,
     concurrency: int | None,
+    prepare: int | None,
     engine: str | None,
     runtime: str | None,
     i_trust_this_agent: bool,
@@ -251,7 +265,8 @@ def resume(
       fumehood resume runs/20260101-120000
       fumehood resume runs/20260101-120000 -j 8 --engine bubblewrap
     """
-    changes: dict[str, object] = {} if concurrency is None else {"concurrency": concurrency}
+    given = {"concurrency": concurrency, "prepare": prepare}
+    changes: dict[str, object] = {name: n for name, n in given.items() if n is not None}
     if engine is not None:
         _check_trust(engine, is_set=i_trust_this_agent)
         # A runtime belongs to an engine.
@@ -262,6 +277,8 @@ def resume(
     if is_experiment(run_dir):
         if engine is not None:
             raise InputError(f"--engine has no effect on an experiment: resume runs of {run_dir}")
+        if prepare is not None:
+            raise InputError(f"--prepare has no effect on an experiment: resume runs of {run_dir}")
         if otlp is not None:
             raise InputError(f"--otlp has no effect on an experiment: resume runs of {run_dir}")
         ctx.invoke(

@@ -430,7 +430,7 @@ DataMode = Literal["offline", "live", "record", "replay"]
 
 MACHINE_SETTINGS = frozenset(
     {"concurrency", "engine", "forked_starts", "i_trust_this_agent", "i_trust_this_cluster"}
-    | {"on", "runtime", "service_workers"}
+    | {"on", "prepare", "runtime", "service_workers"}
 )
 """Settings of the execution. They are not part of the plan."""
 
@@ -465,6 +465,11 @@ class RunConfig(_Strict):
     )
     concurrency: int = Field(2, ge=1, description="Concurrent episodes of each node.")
     service_workers: int = Field(1, ge=1, le=64, description="Service processes of each node.")
+    prepare: int = Field(
+        0,
+        ge=0,
+        description="Boxes that are started in advance, for the episodes that come next.",
+    )
     engine: str = Field("auto", description="docker, oci, bubblewrap, inline, process, or auto.")
     runtime: str | None = Field(
         None, description="Container runtime of the engine docker or oci, such as runsc."

@@ -7,12 +7,13 @@ this process that use the seats' sockets, such as a replay.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from threading import Lock
 
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InfraError, SpecError
@@ -73,6 +74,9 @@ class BoxPlan:
     """How long a box may run after its seat's work has ended, seconds."""
     workspace: WorkspacePlan | None = None
     """The workspace of the episode; None for a world without one."""
+    await_slot: Callable[[], object] | None = None
+    """Called when the first box is started: returns when the episode may begin, or raises
+    ``InfraError``. None if the episode begins at once."""
 
     def box(self, seat: str, socket_dir: Path) -> BoxSpec:
         """Return the box to start for a seat.
@@ -136,7 +140,8 @@ class Attempt:
     infra: Infra | None
     """The failure of the infrastructure; None if there was none."""
     wall_ms: int
-    """Time from opening to closing, including the start of boxes."""
+    """Time from opening to closing, including the start of boxes that are not started in
+    advance."""
     verdict: Verdict | None = None
     """The verdict of the verifier; None without a workspace, and in a replay."""
     keep: Callable[[bool | None], None] = lambda _: None
@@ -237,7 +242,8 @@ def attempt_episode(
                 return _attempt_inline(spec, plan, client, started)
         if plan.workspace is None:
             with pool.lease() as client:
-                seats = _open_seats(client, spec, recorded)
+                is_held = isinstance(plan, BoxPlan) and plan.await_slot is not None
+                seats = _open_seats(client, spec, recorded, is_held=is_held)
                 return _attempt_over_sockets(
                     spec, plan, client, seats, started, pool.stalls, on_exchange
                 )
@@ -298,13 +304,17 @@ def attempt_inline(episodes: Sequence[InlineEpisode], pool: ServicePool) -> list
 
 
 def _open_seats(
-    client: ControlClient, spec: EpisodeSpec, recorded: Sequence[ModelExchange]
+    client: ControlClient,
+    spec: EpisodeSpec,
+    recorded: Sequence[ModelExchange],
+    *,
+    is_held: bool = False,
 ) -> OpenSeats:
     """Open the episode, after an earlier attempt that lost its connection is closed."""
     deadline = time.monotonic() + REOPEN_TIMEOUT_S
     while True:
         try:
-            return client.open_seats(spec, recorded)
+            return client.open_seats(spec, recorded, is_held=is_held)
         except SpecError as error:
             if error.field != "episode_id":
                 raise
@@ -367,11 +377,14 @@ def _attempt_over_sockets(
     )
     receiver.start()
     agents: SeatBoxes | SeatSessions
+    begin = _Begin(plan, client, spec.episode_id, started)
     if isinstance(plan, BoxPlan):
         boxes = {seat: plan.box(seat, folder) for seat, folder in socket_dirs.items()}
         is_inside = workspace is not None and plan.workspace and plan.workspace.agent
         start = workspace.start_agent if workspace and is_inside else plan.engine.start
-        agents = SeatBoxes(start, boxes, receiver, frozenset(plan.counterparts), stalls.delayed_ms)
+        agents = SeatBoxes(
+            start, boxes, receiver, frozenset(plan.counterparts), stalls.delayed_ms, begin
+        )
     else:
         agents = SeatSessions(plan.workers, socket_dirs)
     try:
@@ -391,12 +404,43 @@ def _attempt_over_sockets(
     if infra is None and agents.exit is not None and not receiver.all_work_ended:
         infra = _unreachable_service(stalls.stopped_ms() - stopped_before_ms)
     return Attempt(
-        tuple(receiver.records),
+        begin.not_before(receiver.records),
         agents.exit,
         agents.output,
         infra,
-        _ms_since(started),
+        _ms_since(begin.at_s),
     )
+
+
+class _Begin:
+    """Begins an episode whose boxes are started in advance. Safe to call from several threads."""
+
+    def __init__(
+        self, plan: BoxPlan | SessionPlan, client: ControlClient, episode_id: str, started: float
+    ) -> None:
+        self.at_s = started
+        """The monotonic time from which the episode is charged."""
+        self._wall_ms = 0
+        self._await_slot = plan.await_slot if isinstance(plan, BoxPlan) else None
+        self._client = client
+        self._episode_id = episode_id
+        self._lock = Lock()
+
+    def __call__(self) -> None:
+        with self._lock:
+            if self._await_slot is None:
+                return
+            self._await_slot()
+            self._await_slot = None
+            self.at_s, self._wall_ms = time.monotonic(), time.time_ns() // 1_000_000
+            self._client.begin_episode(self._episode_id)
+
+    def not_before(self, records: Iterable[Record]) -> tuple[Record, ...]:
+        """Return records whose times are not before the begin, so that no wait counts as work."""
+        return tuple(
+            record if record.wall_ms >= self._wall_ms else record._replace(wall_ms=self._wall_ms)
+            for record in records
+        )
 
 
 def _unreachable_service(stopped_ms: int) -> Infra | None:

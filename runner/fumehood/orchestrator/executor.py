@@ -6,7 +6,7 @@ Results come in batches, because writing many rows durably costs as much as writ
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import islice
 from typing import Generic, TypeVar
@@ -48,11 +48,6 @@ class EpisodeExecutor(Generic[W, R]):
         self._threads = ThreadPoolExecutor(size, "episode")
         self._pending: dict[Future[R], W] = {}
 
-    @property
-    def pending(self) -> Collection[W]:
-        """The items that wait for a thread, or that a thread works on."""
-        return self._pending.values()
-
     def batches(self) -> Iterator[list[R]]:
         """Yield results as they are done, until all items are done.
 
@@ -91,8 +86,8 @@ class EpisodeExecutor(Generic[W, R]):
             except RuntimeError as error:
                 raise InfraError(
                     f"this machine cannot work on {len(self._pending) + 1} episodes at once "
-                    f"({error}): use a lower --concurrency, or raise its limits of processes and "
-                    "memory"
+                    f"({error}): use a lower --concurrency or --prepare, or raise its limits of "
+                    "processes and memory"
                 ) from error
 
     def _wait_for_some(self) -> list[Future[R]]:

@@ -274,6 +274,7 @@ def _execute(
     with place.playing(str(folder.manifest()["run"]), models) as playing:
         limits = RunLimits(
             concurrency=place.at_once,
+            prepared=place.prepared,
             wall_ms=round(config.wall_time_s * 1000),
             grouped=GROUPED_MAX if place.is_inline else 1,
         )

@@ -79,6 +79,7 @@ class Machine:
             "isolation_facts": {
                 **asdict(engine.isolation_facts()),
                 "unenforced": list(engine.unenforced),
+                **({"prepared": self.needs.config.prepare} if self.needs.config.prepare else {}),
             },
             "containment": last_probe(engine.name, engine.check().detail),
         }
@@ -147,6 +148,11 @@ def prepared_machine(needs: Needs, progress: Callable[[str], None]) -> Iterator[
             chosen = choose_engine(config.engine, options)
             engine = chosen.engine
             stack.callback(_close, engine)
+            if config.prepare and engine.isolation.is_none:
+                raise InputError(
+                    f"prepare: {config.prepare}: the engine {engine.name} starts no boxes in "
+                    "advance: use --engine docker, oci or bubblewrap, or --prepare 0"
+                )
             reap_local(owner_is_alive)
             reap(engine, owner_is_alive)
         is_inline = engine.isolation is Isolation.INLINE
@@ -182,6 +188,6 @@ def allow_open_files(boxes: int) -> None:
     except (OSError, ValueError):  # Only root may raise the second limit.
         raise InputError(
             f"{boxes} concurrent boxes need {needed} open files, but this user may open {hard}: "
-            f"use --concurrency {max(1, (hard - OTHER_FILES) // FILES_OF_A_BOX)}, or raise the "
-            f"limit with: ulimit -Hn {needed}"
+            f"use --concurrency {max(1, (hard - OTHER_FILES) // FILES_OF_A_BOX)} and --prepare 0, "
+            f"or raise the limit with: ulimit -Hn {needed}"
         ) from None

@@ -63,6 +63,8 @@ class Here:
         """Whether agents play inside the services."""
         self.at_once = setup.config.concurrency
         """Episodes, or groups of short ones, that are played at once."""
+        self.prepared = setup.config.prepare
+        """Further episodes whose boxes are started in advance."""
 
     def facts(self) -> JsonObject:
         """Return the fields of ``run.json`` that state how agents are separated."""
@@ -131,6 +133,8 @@ class OnNodes:
         """Whether agents play inside the services."""
         self.at_once = nodes.at_once
         """Episodes, or groups of short ones, that all nodes play at once."""
+        self.prepared = 0
+        """Nodes start no boxes in advance."""
 
     def facts(self) -> JsonObject:
         """Return the fields of ``run.json`` that state how agents are separated, and the nodes."""
@@ -171,6 +175,11 @@ def prepared_place(setup: RunSetup, progress: Callable[[str], None]) -> Iterator
     """
     needs, config = _needs(setup), setup.config
     if config.on == HERE:
+        if config.prepare and all(case.task.world == WORLD for case in setup.suite.cases):
+            raise InputError(
+                f"prepare: {config.prepare}: a box beside a workspace is not started in advance, "
+                "and all tasks have workspaces: use --prepare 0"
+            )
         with prepared_machine(needs, progress) as machine:
             workspaces = Workspaces(
                 machine.chosen.engine,
@@ -228,7 +237,7 @@ def _needs(setup: RunSetup) -> Needs:
     return Needs(
         config=config,
         agents=setup.participants.all(),
-        boxes=seats * min(config.concurrency, len(setup.episodes)),
+        boxes=seats * min(config.concurrency + config.prepare, len(setup.episodes)),
         worlds=sorted({case.task.world for case in setup.suite.cases}),
         monitors=setup.monitors,
         gateway=setup.gateway,
@@ -237,6 +246,8 @@ def _needs(setup: RunSetup) -> Needs:
 
 def _check_nodes_can_play(setup: RunSetup) -> None:
     on = setup.config.on
+    if setup.config.prepare:
+        raise InputError(f"on: {on}: boxes are started in advance only here: use --prepare 0")
     if setup.config.data_mode == "record":
         raise InputError(f"on: {on}: data_mode record needs one machine: use --on here")
     for case in setup.suite.cases:

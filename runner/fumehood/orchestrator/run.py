@@ -19,12 +19,13 @@ from fumehood.core.outcome import Infra, InfraKind, outcome_name
 from fumehood.core.trace import Record
 from fumehood.engines.engine import BoxOutput
 from fumehood.orchestrator.bounded_scoring import ToScore, scoring_processes
-from fumehood.orchestrator.episode_runner import Attempt, EpisodePlan
+from fumehood.orchestrator.episode_runner import Attempt, BoxPlan, EpisodePlan
 from fumehood.orchestrator.executor import EpisodeExecutor
 from fumehood.orchestrator.judging import RunJudge
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.scoring import ScoredAttempt
 from fumehood.orchestrator.scoring_process import Request
+from fumehood.orchestrator.slots import Slots
 from fumehood.orchestrator.stop_signals import Stopped, StopRequests
 from fumehood.records.redaction import NO_SECRETS, Redaction
 from fumehood.records.row import IDENTITY, EpisodeRow
@@ -63,6 +64,8 @@ class RunLimits:
 
     concurrency: int
     """Episodes that run at once."""
+    prepared: int = 0
+    """Further episodes whose boxes are started before they run."""
     infra_attempts: int = 3
     """Attempts per episode before its infrastructure failure is written as its row."""
     wall_ms: int = 60_000
@@ -112,6 +115,7 @@ class Run:
         self._abandon = abandon
         self._tell = tell
         self._redaction = redaction
+        self._slots = Slots(limits.concurrency)
         self._is_ending = self._is_abandoned = False
         self._signals_to_finish = 0
         """Signals that asked to finish what has begun; the next one abandons it."""
@@ -137,9 +141,8 @@ class Run:
             Stopped: a signal was received.
         """
         groups = self._groups(iter(planned))
-        executor = EpisodeExecutor(
-            self._limits.concurrency, self._run_group, groups, self._look_for_signals
-        )
+        threads = self._limits.concurrency + self._limits.prepared
+        executor = EpisodeExecutor(threads, self._run_group, groups, self._look_for_signals)
         in_a_row = Counter[str]()
         try:
             for batch in executor.batches():
@@ -177,7 +180,8 @@ class Run:
     ) -> None:
         failure: InfraError | None = None
         batches = executor.rest()
-        begun = sum(map(len, executor.pending))
+        # Boxes that wait for a slot are removed.
+        begun = self._slots.close()
         if self._signals_to_finish and begun:
             them, are = ("it", "episode is") if begun == 1 else ("them", "episodes are")
             self._tell(
@@ -213,13 +217,23 @@ class Run:
     def _run_group(self, group: Sequence[PlannedEpisode]) -> list[EpisodeRow]:
         started = time.monotonic()
         specs = [planned.to_spec(self._limits.wall_ms) for planned in group]
-        plans = map(self._planner, group)
-        attempts = self._attempt_all(list(zip(specs, plans, strict=True)))
-        scored = scoring_processes().score_all(list(map(self._to_score, group, attempts)))
-        rows = list(map(self._finish, group, specs, attempts, scored))
+        with self._slots.one(len(group)) as take_slot:
+            plans = [self._in_slot(self._planner(planned), take_slot) for planned in group]
+            attempts = self._attempt_all(list(zip(specs, plans, strict=True)))
+            # Also if a box could not be started before: further attempts need the slot.
+            take_slot()
+            scored = scoring_processes().score_all(list(map(self._to_score, group, attempts)))
+            rows = list(map(self._finish, group, specs, attempts, scored))
         size = round(len(group) * GROUP_S / max(time.monotonic() - started, 1e-6))
         self._group_size = max(1, min(size, self._limits.grouped, 2 * len(group)))
         return rows
+
+    def _in_slot(self, plan: EpisodePlan, take_slot: Callable[[], None]) -> EpisodePlan:
+        """Take the slot, or return a plan whose boxes are started before and wait for it."""
+        if self._limits.prepared and isinstance(plan, BoxPlan) and plan.workspace is None:
+            return replace(plan, await_slot=take_slot)
+        take_slot()
+        return plan
 
     def _to_score(self, planned: PlannedEpisode, attempt: Attempt) -> ToScore:
         task = planned.case.task

@@ -21,6 +21,7 @@ class SeatBoxes:
         receiver: TraceReceiver,
         counterparts: frozenset[str] = frozenset(),
         delayed_ms: Callable[[], int] = lambda: 0,
+        begin: Callable[[], object] = lambda: None,
     ) -> None:
         """Create it; :meth:`play` starts the boxes.
 
@@ -32,6 +33,8 @@ class SeatBoxes:
                 early before a box of the tested agent has started, the infrastructure failed.
             delayed_ms: returns for how long the processes of Fumehood were delayed so far,
                 milliseconds.
+            begin: called when a box is started, before its wall time begins; may raise
+                ``InfraError``. Called from several threads.
         """
         self.timed_out = False
         """Whether a box was stopped because its wall time was over."""
@@ -47,6 +50,7 @@ class SeatBoxes:
         self._receiver = receiver
         self._counterparts = counterparts
         self._delayed_ms = delayed_ms
+        self._begin = begin
         self._exits: dict[str, Exit | None] = {}
         self._outputs: dict[str, BoxOutput] = {}
         self._input_error: InputError | None = None
@@ -119,12 +123,13 @@ class SeatBoxes:
             self._input_error = error
 
     def _run_box(self, seat: str, wall_ms: int) -> Exit | None:
-        """Start a box, wait for its end, at most its wall time, and remove the box."""
+        """Start a box, wait for its end, at most its wall time from the begin, and remove it."""
         if seat not in self._counterparts:
             self._has_agent_started = True
         box = self._start(self._boxes[seat])
         try:
             self._receiver.add_box(seat, box)
+            self._begin()
             return self._wait(box, wall_ms)
         finally:
             self._outputs[seat] = box.close()

@@ -22,7 +22,7 @@ from typing import TypeVar
 
 from fumehood.core.errors import InputError
 from fumehood.core.formats import require_format
-from fumehood.core.json_values import Json, JsonObject
+from fumehood.core.json_values import Json, JsonObject, as_object
 from fumehood.core.task import Suite
 from fumehood.core.trace import ModelExchange, Record
 from fumehood.records.cassette import Cassette
@@ -165,9 +165,11 @@ class RunReader:
 
     def own_isolation(self) -> str:
         """Return the isolation of the boxes that ``run.json`` states, and how they were started."""
-        facts = self._manifest.get("isolation_facts")
-        is_forked = isinstance(facts, dict) and facts.get("starts") == "forked"
-        return f"{self._manifest.get('isolation', 'unknown')}{' (forked)' if is_forked else ''}"
+        facts = as_object(self._manifest.get("isolation_facts"))
+        starts = ["forked"] * (facts.get("starts") == "forked")
+        starts += ["prepared"] * bool(facts.get("prepared"))
+        how = f" ({', '.join(starts)})" if starts else ""
+        return f"{self._manifest.get('isolation', 'unknown')}{how}"
 
     def suite(self) -> Suite:
         """Return the tasks of the run.

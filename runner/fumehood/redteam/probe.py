@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -93,6 +94,8 @@ SETTLE_S = 0.4
 """Time until all effects of an attack are visible."""
 MESSAGE_BYTES = 16
 """Of the message of one box to another."""
+PREPARED_S = 1.0
+"""How long a box that is started in advance runs before its episode begins."""
 _LOCK_MODE = 0o600
 
 
@@ -122,6 +125,7 @@ class Probe:
         *,
         interference: bool = True,
         place: Place = Place.AGENT,
+        prepared: bool = False,
     ) -> None:
         """Create the probe; entering it prepares the service and the image.
 
@@ -131,8 +135,10 @@ class Probe:
             interference: compare the latencies of a neighbour with a quiet baseline.
             place: the box in which attacks run; an engine of workspaces for others than the
                 agent's.
+            prepared: start boxes in advance, before their episodes begin.
         """
         self._place = place
+        self._await_slot = partial(time.sleep, PREPARED_S) if prepared else None
         self._engine, self._watched = engine, WatchedEngine(engine)
         self._removed = removed or Removed()
         self._measures_interference = interference and not engine.isolation.is_none
@@ -408,6 +414,7 @@ class Probe:
             limits=self._limits(attack),
             arguments=arguments,
             labels=owner_labels(self._canaries.secrets["run"]),
+            await_slot=self._await_slot,
         )
 
 

@@ -31,7 +31,12 @@ from fumehood.supervised.frames import receive_frame, send_frame
 from fumehood.supervised.stalls import StopMeter
 from fumehood.third_party.outside import Asker
 from fumehood.third_party.process import route_questions
-from fumehood.wire.episode_channel import close_from_bytes, message_to_bytes, opening_from_bytes
+from fumehood.wire.episode_channel import (
+    BEGIN,
+    close_from_bytes,
+    message_to_bytes,
+    opening_from_bytes,
+)
 from fumehood.wire.ports import SpecRejected
 from fumehood.wire.tool_server import start_grpc, warm_up
 
@@ -141,7 +146,7 @@ def _start_http(broker: Sequence[Json]) -> None:
 def _open(
     opening: bytes, folder: Path, meter: StopMeter, monitors: RemoteReviewer | None
 ) -> HostedEpisode:
-    spec, exchanges = opening_from_bytes(opening)
+    spec, exchanges, is_held = opening_from_bytes(opening)
     prepared = _prepared[-1]
     return host_episode(
         spec,
@@ -151,11 +156,12 @@ def _open(
         http=prepared.http,
         exchanges=exchanges,
         reviewer=monitors,
+        is_held=is_held,
     )
 
 
 def _follow_service(channel: socket.socket, hosted: HostedEpisode, meter: StopMeter) -> None:
-    """Close the episode on request; end this process if the service is gone.
+    """Begin and close the episode on request; end this process if the service is gone.
 
     Meanwhile measure stops, and move the limit of the processor time on.
     """
@@ -174,6 +180,9 @@ def _follow_service(channel: socket.socket, hosted: HostedEpisode, meter: StopMe
             return  # This process has ended its work and closed the socket.
         if frame is None:
             os._exit(0)
+        if frame == BEGIN:
+            hosted.begin()
+            continue
         hosted.close(timed_out=close_from_bytes(frame))
 
 

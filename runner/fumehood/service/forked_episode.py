@@ -37,7 +37,12 @@ from fumehood.supervised.frames import receive_bounded, receive_frame, send_fram
 from fumehood.supervised.limits import Access, End, Limits
 from fumehood.supervised.progress import Progress, is_running, read_progress
 from fumehood.third_party.outside import Outside, answer_questions
-from fumehood.wire.episode_channel import close_to_bytes, message_from_bytes, opening_to_bytes
+from fumehood.wire.episode_channel import (
+    BEGIN,
+    close_to_bytes,
+    message_from_bytes,
+    opening_to_bytes,
+)
 from fumehood.wire.ports import (
     GRANTED_MS_MAX,
     MODELS_FIELD,
@@ -200,7 +205,12 @@ class EpisodeProcesses:
         return self._server.holds
 
     def open(
-        self, spec: EpisodeSpec, exchanges: Sequence[ModelExchange], on_over: OnOver
+        self,
+        spec: EpisodeSpec,
+        exchanges: Sequence[ModelExchange],
+        on_over: OnOver,
+        *,
+        is_held: bool = False,
     ) -> ForkedEpisode:
         """Fork a process that hosts one episode; its sockets are listening.
 
@@ -208,12 +218,13 @@ class EpisodeProcesses:
             spec: the episode.
             exchanges: recorded model requests with their responses, if models are replayed.
             on_over: called when the stream of messages has ended.
+            is_held: messages of agents wait until :meth:`ForkedEpisode.begin`.
 
         Raises:
             SpecError: the specification cannot be hosted.
             InfraError: the process does not open the episode.
         """
-        opening = opening_to_bytes(spec, exchanges)
+        opening = opening_to_bytes(spec, exchanges, is_held=is_held)
         access = Access(folder=True, readable=readable_paths(spec))
         process, outside, monitors = self._served(spec, lambda: self._take(access))
         process.models.limit({seat.name: seat.budget for seat in spec.seats})
@@ -428,6 +439,11 @@ class ForkedEpisode:
     def abandon(self) -> None:
         """End the process and ``messages``, without an end record."""
         self.child.kill()
+
+    def begin(self) -> None:
+        """Let the messages of agents through, if the episode was held."""
+        with suppress(OSError):  # The process has ended, which the stream reports.
+            send_frame(self.child.channel, BEGIN)
 
     def close(self, *, timed_out: bool) -> None:
         """Ask the process to end all work and the trace; ``messages`` yields the rest."""

@@ -51,9 +51,11 @@ class Host:
         self._closed = 0
 
     def open_episode(
-        self, spec: EpisodeSpec, exchanges: Sequence[ModelExchange] = ()
+        self, spec: EpisodeSpec, exchanges: Sequence[ModelExchange] = (), *, is_held: bool = False
     ) -> ForkedEpisode:
         """Open an episode; its sockets are listening when this method returns.
+
+        If it is held, messages of agents wait until :meth:`begin_episode`.
 
         Raises:
             SpecError: the specification cannot be hosted.
@@ -66,7 +68,7 @@ class Host:
         check_seats(spec)
         with self._reserved(spec.episode_id):
             with input_errors_as_spec_errors():
-                opened = self._processes.open(spec, exchanges, self._close)
+                opened = self._processes.open(spec, exchanges, self._close, is_held=is_held)
             with self._lock:
                 self._open[spec.episode_id] = opened
         return opened
@@ -88,6 +90,12 @@ class Host:
             if reviewer is not None:
                 reviewer.release()
             self._count_closed()
+
+    def begin_episode(self, episode_id: str) -> None:
+        """Begin a held episode; has no effect on any other."""
+        opened = self._open.get(episode_id)
+        if opened is not None:
+            opened.begin()
 
     def close_episode(self, episode_id: str, timed_out: bool) -> bool:
         """Close an episode; return False if no such episode was open."""

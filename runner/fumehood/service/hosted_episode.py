@@ -42,6 +42,8 @@ class HostedEpisode:
         http: HttpSockets | None = None,
         exchanges: Sequence[ModelExchange] = (),
         reviewer: Reviewer | None = None,
+        *,
+        is_held: bool = False,
     ) -> None:
         """Build the world and listen on the sockets of all seats.
 
@@ -54,6 +56,7 @@ class HostedEpisode:
             http: opens an HTTP socket for each seat; None for no HTTP.
             exchanges: recorded model requests with their responses, if models are replayed.
             reviewer: asks the monitors that the specification names; None if it names none.
+            is_held: messages of agents wait until :meth:`begin`.
 
         Raises:
             InputError: the specification cannot be hosted.
@@ -78,6 +81,7 @@ class HostedEpisode:
             on_flood=self._close_seat_soon,
             reviewer=reviewer,
             on_granted=lambda ms: self._trace.post(TimeGranted(spec.seats[0].name, ms)),
+            is_held=is_held,
         )
         try:
             # Independent of the umask: other users must not reach the sockets by guessing names.
@@ -99,6 +103,10 @@ class HostedEpisode:
             yield from self._trace.stream()
         finally:
             self._on_over(self)
+
+    def begin(self) -> None:
+        """Let the messages of agents through, if the episode was held."""
+        self._episode.begin()
 
     def finish_replies(self, timeout_s: float) -> None:
         """Let the servers of each seat send the replies in progress, each for ``timeout_s`` at
@@ -165,6 +173,8 @@ def host_episode(
     http: HttpSockets | None = None,
     exchanges: Sequence[ModelExchange] = (),
     reviewer: Reviewer | None = None,
+    *,
+    is_held: bool = False,
 ) -> HostedEpisode:
     """Open an episode; arguments as of ``HostedEpisode``.
 
@@ -174,7 +184,9 @@ def host_episode(
     """
     check_seats(spec)
     with input_errors_as_spec_errors():
-        return HostedEpisode(spec, directory, clock, limits, on_over, http, exchanges, reviewer)
+        return HostedEpisode(
+            spec, directory, clock, limits, on_over, http, exchanges, reviewer, is_held=is_held
+        )
 
 
 @contextmanager

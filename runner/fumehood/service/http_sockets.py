@@ -6,10 +6,11 @@ than an episode takes to play.
 
 from __future__ import annotations
 
+import asyncio
 import socket
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from fumehood.core.json_values import JsonObject
@@ -113,20 +114,24 @@ class HttpSockets:
             helper.chmod(0o555)
         return listener
 
-    def _app(
+    @asynccontextmanager
+    async def _app(
         self,
         endpoint: SeatEndpoint,
         folder: Path,
         trace: TraceStream,
         exchanges: Sequence[ModelExchange],
-    ) -> AbstractAsyncContextManager[App]:
+    ) -> AsyncIterator[App]:
+        # The application views the task, and must not block the loop.
+        await asyncio.get_running_loop().run_in_executor(self._threads, endpoint.await_begin)
         models = None
         if self._gateway is not None:
             # The seats of an episode have neighbouring folders.
             budget = ModelBudget(endpoint, trace, episode=str(folder.parent))
             models = self._gateway.endpoint(budget, exchanges, self._threads)
         threads = ThreadPoolExecutor(1, "http-seat") if endpoint.takes_turns else self._threads
-        return seat_app(endpoint, threads, self._limits, models)
+        async with seat_app(endpoint, threads, self._limits, models) as app:
+            yield app
 
     def stop(self) -> None:
         """Stop the loop and the threads. Every socket must have been stopped before."""

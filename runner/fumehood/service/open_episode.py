@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from threading import Condition, Lock
+from threading import Condition, Event, Lock
 
 from fumehood.core.clock import Clock
 from fumehood.core.episode import Episode
@@ -53,6 +53,8 @@ class OpenEpisode:
         on_flood: Callable[[SeatEndpoint, str], object] = lambda endpoint, detail: None,
         reviewer: Reviewer | None = None,
         on_granted: Callable[[int], object] = lambda granted_ms: None,
+        *,
+        is_held: bool = False,
     ) -> None:
         """Build the world, its layers and an endpoint for each seat.
 
@@ -66,12 +68,16 @@ class OpenEpisode:
             reviewer: asks the monitors that the specification names; None if it names none.
             on_granted: called with the wall time that all seats got back because a monitor decided,
                 milliseconds.
+            is_held: messages of agents wait until :meth:`begin`.
 
         Raises:
             InputError: the specification cannot be hosted.
         """
         self._lock = Lock()
         self._closed = False
+        self._begun = Event()
+        if not is_held:
+            self._begun.set()
         harness_mode = HARNESS_MODES.load(spec.harness_mode)()
         self._on_granted = on_granted
         self._granted_ms = self._waited_ns = 0
@@ -100,6 +106,7 @@ class OpenEpisode:
                 on_broken=on_broken,
                 on_flood=on_flood,
                 turn_changed=self._turn_changed,
+                begun=self._begun,
             )
             for seat, seat_spec in zip(self._episode.seats, spec.seats, strict=True)
         )
@@ -107,10 +114,15 @@ class OpenEpisode:
             conversation.on_change = self._notify_turn
             conversation.wait_for = self._turn_changed.wait_for
 
+    def begin(self) -> None:
+        """Let the messages of agents through, if the episode was held."""
+        self._begun.set()
+
     def close(self, *, timed_out: bool) -> bool:
         """End all work and record the final state; return False if it was closed before."""
         for endpoint in self.endpoints:
             endpoint.close(timed_out=timed_out)
+        self._begun.set()
         with self._lock:
             if self._closed:
                 return False

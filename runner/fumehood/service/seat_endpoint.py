@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
-from threading import Condition, Lock
+from threading import Condition, Event, Lock
 from typing import TypeVar
 
 from fumehood.core.clock import Clock
@@ -121,6 +121,7 @@ class SeatEndpoint:
         on_flood: Callable[[SeatEndpoint, str], object] = lambda endpoint, detail: None,
         turn_changed: Condition | None = None,
         asks_confidence: bool = False,
+        begun: Event | None = None,
     ) -> None:
         """Create the endpoint; the wall time of the seat starts with the first message.
 
@@ -140,6 +141,8 @@ class SeatEndpoint:
             asks_confidence: whether the agent is asked for its confidence. A last line of a
                 submission that states it, such as ``Confidence: 80 %``, is then not part of the
                 answer.
+            begun: set when the episode has begun, before which every message waits; None if it
+                begins at once.
         """
         self.name = seat.name
         self._seat = seat
@@ -148,6 +151,7 @@ class SeatEndpoint:
         self._clock = clock
         self._turn_changed = turn_changed
         self._asks_confidence = asks_confidence
+        self._begun = begun
         self._started_ns: int | None = None
         """Time of the first message; None before it."""
         self._waiting_since_ns: int | None = None
@@ -175,6 +179,11 @@ class SeatEndpoint:
     def takes_turns(self) -> bool:
         """Whether this seat takes turns with others, so that its requests may have to wait."""
         return self._turn_changed is not None
+
+    def await_begin(self) -> None:
+        """Wait until the episode has begun or is closed."""
+        if self._begun is not None:
+            self._begun.wait()
 
     def await_turn(self) -> bool:
         """Wait until this seat has the turn or its work has ended; return whether it can act."""
@@ -459,6 +468,8 @@ class SeatEndpoint:
     def _start_clock(self) -> None:
         if self._started_ns is not None:
             return
+        # The only wait for the begin: every message that shows or changes the task comes here.
+        self.await_begin()
         with self._lock:
             if self._started_ns is None:
                 self._started_ns = self._clock.now_ns()

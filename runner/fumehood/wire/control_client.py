@@ -89,7 +89,7 @@ class ControlClient:
         self.in_doubt = False
 
     def open_episode(
-        self, spec: EpisodeSpec, exchanges: Sequence[ModelExchange] = ()
+        self, spec: EpisodeSpec, exchanges: Sequence[ModelExchange] = (), *, is_held: bool = False
     ) -> Generator[EpisodeMessage, None, None]:
         """Open an episode and yield its messages until it is closed.
 
@@ -98,13 +98,16 @@ class ControlClient:
         Args:
             spec: the episode.
             exchanges: recorded model requests with their responses, if models are replayed.
+            is_held: messages of agents wait until :meth:`begin_episode`.
 
         Raises:
             SpecError: the specification cannot be sent.
             InfraError: the service does not answer.
         """
         recorded = [exchange_to_pb(exchange) for exchange in exchanges]
-        request = control_pb2.OpenEpisodeRequest(spec=spec_to_pb(spec), exchanges=recorded)
+        request = control_pb2.OpenEpisodeRequest(
+            spec=spec_to_pb(spec), exchanges=recorded, is_held=is_held
+        )
         try:
             stream = self._stub.OpenEpisode(request)
         except _GONE as error:
@@ -123,7 +126,9 @@ class ControlClient:
             opening_deadline.cancel()
             stream.cancel()  # type: ignore[no-untyped-call]  # not typed in the stubs of gRPC
 
-    def open_seats(self, spec: EpisodeSpec, exchanges: Sequence[ModelExchange] = ()) -> OpenSeats:
+    def open_seats(
+        self, spec: EpisodeSpec, exchanges: Sequence[ModelExchange] = (), *, is_held: bool = False
+    ) -> OpenSeats:
         """Open an episode as :meth:`open_episode` does, and wait until its sockets are listening.
 
         Raises:
@@ -131,7 +136,7 @@ class ControlClient:
             InfraError: the service does not answer.
         """
         with self._opening:
-            messages = self.open_episode(spec, exchanges)
+            messages = self.open_episode(spec, exchanges, is_held=is_held)
             opened = next(messages, None)
         match opened:
             case Opened(seats):
@@ -140,6 +145,18 @@ class ControlClient:
                 raise SpecError(field, reason)
             case other:
                 raise InfraError(f"the service did not open the episode; it sent {other!r}")
+
+    def begin_episode(self, episode_id: str) -> None:
+        """Begin an episode that was opened with ``is_held``.
+
+        Raises:
+            InfraError: the service does not answer.
+        """
+        request = control_pb2.BeginEpisodeRequest(episode_id=episode_id)
+        try:
+            self._stub.BeginEpisode(request, timeout=CALL_TIMEOUT_S)
+        except _GONE as error:
+            raise self._service_lost(error) from None
 
     def close_episode(self, episode_id: str, *, timed_out: bool) -> bool:
         """Close an episode; return False if no such episode was open.

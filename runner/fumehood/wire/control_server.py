@@ -83,7 +83,8 @@ class _ControlService(control_pb2_grpc.ControlServiceServicer):
     ) -> Iterator[control_pb2.OpenEpisodeResponse]:
         try:
             exchanges = [exchange_from_pb(exchange) for exchange in request.exchanges]
-            episode = self._host.open_episode(spec_from_pb(request.spec), exchanges)
+            spec = spec_from_pb(request.spec)
+            episode = self._host.open_episode(spec, exchanges, is_held=request.is_held)
         except SpecError as error:
             yield message_to_pb(SpecRejected(error.field, error.reason))
             return
@@ -92,6 +93,12 @@ class _ControlService(control_pb2_grpc.ControlServiceServicer):
             episode.abandon()
         for message in episode.messages():
             yield message_to_pb(message)
+
+    def BeginEpisode(
+        self, request: control_pb2.BeginEpisodeRequest, context: grpc.ServicerContext
+    ) -> control_pb2.BeginEpisodeResponse:
+        self._host.begin_episode(request.episode_id)
+        return control_pb2.BeginEpisodeResponse()
 
     def CloseEpisode(
         self, request: control_pb2.CloseEpisodeRequest, context: grpc.ServicerContext

@@ -1,7 +1,7 @@
 """The messages between a service and the process of one episode, as bytes.
 
 They are the messages of ``ControlService``: the request to open, then the stream of responses, and
-in the other direction one request to close.
+in the other direction :data:`BEGIN` if the episode is held, and one request to close.
 """
 
 from __future__ import annotations
@@ -24,32 +24,38 @@ from fumehood.wire.convert import (
 from fumehood.wire.ports import EpisodeMessage
 from fumehood_agent._proto.v1 import control_pb2
 
+BEGIN = b"begin"
+"""Begins a held episode. No request to close has these bytes."""
 PARTS_MAX = 1024
 """Parts of one message, such as records. An unchanged process sends at most 256 at once. Each part
 takes some hundred bytes of memory when it is parsed, also if it has two bytes."""
 
 
-def opening_to_bytes(spec: EpisodeSpec, exchanges: Sequence[ModelExchange] = ()) -> bytes:
+def opening_to_bytes(
+    spec: EpisodeSpec, exchanges: Sequence[ModelExchange] = (), *, is_held: bool = False
+) -> bytes:
     """Return the request to open an episode.
 
     Raises:
         SpecError: the specification cannot be sent.
     """
     recorded = [exchange_to_pb(exchange) for exchange in exchanges]
-    request = control_pb2.OpenEpisodeRequest(spec=spec_to_pb(spec), exchanges=recorded)
+    request = control_pb2.OpenEpisodeRequest(
+        spec=spec_to_pb(spec), exchanges=recorded, is_held=is_held
+    )
     return request.SerializeToString()
 
 
-def opening_from_bytes(data: bytes) -> tuple[EpisodeSpec, list[ModelExchange]]:
-    """Return the episode and its recorded exchanges that :func:`opening_to_bytes` wrote.
+def opening_from_bytes(data: bytes) -> tuple[EpisodeSpec, list[ModelExchange], bool]:
+    """Return the episode, its recorded exchanges and whether it is held, from the bytes of
+    :func:`opening_to_bytes`.
 
     Raises:
         SpecError: a field of the specification is invalid.
     """
     request = control_pb2.OpenEpisodeRequest.FromString(data)
-    return spec_from_pb(request.spec), [
-        exchange_from_pb(exchange) for exchange in request.exchanges
-    ]
+    exchanges = [exchange_from_pb(exchange) for exchange in request.exchanges]
+    return spec_from_pb(request.spec), exchanges, request.is_held
 
 
 def message_to_bytes(message: EpisodeMessage) -> bytes:

@@ -204,17 +204,22 @@ class HostPort(Protocol):
     """The service, as the orchestrator sees it. Safe to use from several threads."""
 
     def open_episode(
-        self, spec: EpisodeSpec, exchanges: Sequence[ModelExchange] = ()
+        self, spec: EpisodeSpec, exchanges: Sequence[ModelExchange] = (), *, is_held: bool = False
     ) -> EpisodePort:
         """Open an episode; its sockets are listening when this method returns.
 
         Args:
             spec: the episode.
             exchanges: recorded model requests with their responses, if models are replayed.
+            is_held: messages of agents wait until :meth:`begin_episode`.
 
         Raises:
             SpecError: the specification cannot be hosted; nothing was opened.
         """
+        ...
+
+    def begin_episode(self, episode_id: str) -> None:
+        """Begin a held episode; has no effect on any other."""
         ...
 
     def close_episode(self, episode_id: str, timed_out: bool) -> bool:

@@ -221,7 +221,7 @@ def test_a_failed_socket_leaves_nothing_open() -> None:
         assert not deep.exists()
 
 
-@pytest.mark.parametrize("method", ["OpenEpisode", "CloseEpisode", "Health"])
+@pytest.mark.parametrize("method", ["OpenEpisode", "BeginEpisode", "CloseEpisode", "Health"])
 def test_an_agent_cannot_reach_the_orchestrators_methods(
     client: ControlClient, episode_id: str, method: str
 ) -> None:

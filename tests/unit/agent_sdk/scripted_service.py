@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
-from threading import Lock
+from threading import Event, Lock, Semaphore
 from typing import Any, Self
 
 import grpc
@@ -59,6 +59,10 @@ class ScriptedService(pb_grpc.ToolServiceServicer):
         self.submitted: list[pb.SubmitRequest] = []
         self.reported: list[int] = []
         self.streams_opened = 0
+        self.has_begun = Event()
+        self.has_begun.set()
+        """Cleared to let requests for the task wait."""
+        self.tasks_requested = Semaphore(0)
         self._answers_by_id: dict[str, pb.CallToolResponse] = {}
         self._locks_by_id: dict[str, Lock] = {}
         self._lock = Lock()
@@ -76,11 +80,14 @@ class ScriptedService(pb_grpc.ToolServiceServicer):
 
     def vanish(self) -> None:
         """Break every connection at once."""
+        self.has_begun.set()
         self._server.stop(grace=None).wait()
 
     def GetTask(
         self, request: pb.GetTaskRequest, context: grpc.ServicerContext
     ) -> pb.GetTaskResponse:
+        self.tasks_requested.release()
+        self.has_begun.wait()
         tool = pb.ToolSpec(
             name="echo", description="Says it again.", parameters_json=json.dumps(PARAMETERS)
         )

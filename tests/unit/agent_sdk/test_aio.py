@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from threading import Event, Thread
@@ -54,6 +55,19 @@ def test_the_task_is_available_after_entering(service: ScriptedService) -> None:
             assert session.task == other.task
 
     _work(service.path, work)
+
+
+def test_a_connected_service_may_answer_after_the_timeout(service: ScriptedService) -> None:
+    async def work(session: AsyncSession) -> None:
+        assert session.task.instruction == "Say «ψ» twice."
+
+    service.has_begun.clear()
+    with ThreadPoolExecutor(1) as threads:
+        done = threads.submit(_work, service.path, work, service_timeout_ms=50)
+        for _ in ("until the timeout", "without a deadline"):
+            assert service.tasks_requested.acquire(timeout=20)
+        service.has_begun.set()
+        done.result(20)
 
 
 def test_it_returns_values_and_failures(service: ScriptedService) -> None:

@@ -6,6 +6,7 @@ import json
 import socket
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -129,6 +130,17 @@ def test_a_socket_without_a_service_is_not_reachable(tmp_path: Path) -> None:
         deaf.bind(str(tmp_path / "s"))
         with pytest.raises(NotReachable, match="no service answers"):
             Session(tmp_path / "s", service_timeout_ms=200)
+
+
+def test_a_connected_service_may_answer_after_the_timeout(service: ScriptedService) -> None:
+    service.has_begun.clear()
+    with ThreadPoolExecutor(1) as threads:
+        session = threads.submit(Session, service.path, service_timeout_ms=50)
+        for _ in ("until the timeout", "without a deadline"):
+            assert service.tasks_requested.acquire(timeout=20)
+        service.has_begun.set()
+        with session.result(20) as begun:
+            assert begun.task.instruction == "Say «ψ» twice."
 
 
 def test_a_path_too_long_for_a_socket(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def test_more_boxes_than_the_user_can_have_are_refused_with_the_number_that_is_p
     problem, limits = limits_after(1000)
     assert problem == (
         "1000 concurrent boxes need 16512 open files, but this user may open 4096: use "
-        "--concurrency 224, or raise the limit with: ulimit -Hn 16512"
+        "--concurrency 224 and --prepare 0, or raise the limit with: ulimit -Hn 16512"
     )
     assert limits == "256 4096"
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from threading import Condition, Lock
+from concurrent.futures import ThreadPoolExecutor
+from threading import Condition, Event, Lock
 
 import pytest
 
@@ -271,3 +272,46 @@ def test_a_false_usage_report_is_charged_up_to_the_budget() -> None:
 def test_arguments_are_checked_at_their_limits(arguments: str, refusal: Refusal | None) -> None:
     reply = timed(Clock()).call("t", arguments, "")
     assert reply == refusal if refusal else isinstance(reply, Reply)
+
+
+class Begin(Event):
+    """The begin of an episode, which notes that a message waits for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_awaited = Event()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.is_awaited.set()
+        return super().wait(timeout)
+
+
+class SetClock:
+    """A clock that a test sets."""
+
+    now_s = 0
+
+    def now_ns(self) -> int:
+        return self.now_s * 10**9
+
+
+def test_the_wait_for_the_begin_costs_no_wall_time(recorder: MemoryRecorder) -> None:
+    begin, clock = Begin(), SetClock()
+    ledger = Ledger(Budget(wall_ms=3000))
+    endpoint = SeatEndpoint(
+        Seat("agent", TurnQueue("Do it."), EmptyTools(), ledger, recorder),
+        recorder=recorder,
+        lock=Lock(),
+        clock=clock,
+        limits=SeatLimits(),
+        on_broken=print,
+        begun=begin,
+    )
+    with ThreadPoolExecutor(1) as threads:
+        view = threads.submit(endpoint.view_task)
+        assert begin.is_awaited.wait(20)
+        clock.now_s = 60
+        begin.set()
+        assert view.result().remaining == {BudgetKind.WALL_MS: 3000}
+    clock.now_s = 62
+    assert endpoint.view_task().remaining == {BudgetKind.WALL_MS: 1000}

@@ -12,7 +12,8 @@ from fumehood_agent._proto.v1 import tool_pb2 as pb
 
 STRANGERS = f"""
     /fumehood.v1.ControlService/OpenEpisode /fumehood.v1.ControlService/CloseEpisode
-    /fumehood.v1.ControlService/Health /grpc.reflection.v1.ServerReflection/ServerReflectionInfo
+    /fumehood.v1.ControlService/BeginEpisode /fumehood.v1.ControlService/Health
+    /grpc.reflection.v1.ServerReflection/ServerReflectionInfo
     /grpc.channelz.v1.Channelz/GetServers /grpc.health.v1.Health/Check
     {TOOLS} / // /..%2f {TOOLS}x
 """.split()

@@ -26,49 +26,53 @@ from fumehood_agent._proto.v1 import episode_pb2 as fumehood_dot_v1_dot_episode_
 from fumehood_agent._proto.v1 import trace_pb2 as fumehood_dot_v1_dot_trace__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19\x66umehood/v1/control.proto\x12\x0b\x66umehood.v1\x1a\x19\x66umehood/v1/episode.proto\x1a\x17\x66umehood/v1/trace.proto\"k\n\x12OpenEpisodeRequest\x12&\n\x04spec\x18\x01 \x01(\x0b\x32\x18.fumehood.v1.EpisodeSpec\x12-\n\texchanges\x18\x02 \x03(\x0b\x32\x1a.fumehood.v1.ModelExchange\"\x87\x01\n\rModelExchange\x12\x0c\n\x04seat\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x12\n\noccurrence\x18\x03 \x01(\x03\x12\x0f\n\x07request\x18\x04 \x01(\x0c\x12\x0e\n\x06status\x18\x05 \x01(\x05\x12\x14\n\x0c\x63ontent_type\x18\x06 \x01(\t\x12\x10\n\x08response\x18\x07 \x01(\x0c\"/\n\x0bTimeGranted\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\ngranted_ms\x18\x02 \x01(\x03\"\xeb\x02\n\x13OpenEpisodeResponse\x12%\n\x06opened\x18\x01 \x01(\x0b\x32\x13.fumehood.v1.OpenedH\x00\x12\'\n\x07records\x18\x02 \x01(\x0b\x32\x14.fumehood.v1.RecordsH\x00\x12\x35\n\x0fseat_work_ended\x18\x03 \x01(\x0b\x32\x1a.fumehood.v1.SeatWorkEndedH\x00\x12\x32\n\rspec_rejected\x18\x04 \x01(\x0b\x32\x19.fumehood.v1.SpecRejectedH\x00\x12.\n\x08\x65xchange\x18\x05 \x01(\x0b\x32\x1a.fumehood.v1.ModelExchangeH\x00\x12\x30\n\x0ctime_granted\x18\x06 \x01(\x0b\x32\x18.fumehood.v1.TimeGrantedH\x00\x12,\n\nseat_ready\x18\x07 \x01(\x0b\x32\x16.fumehood.v1.SeatReadyH\x00\x42\t\n\x07message\"\x19\n\tSeatReady\x12\x0c\n\x04name\x18\x01 \x01(\t\"1\n\x06Opened\x12\'\n\x05seats\x18\x01 \x03(\x0b\x32\x18.fumehood.v1.SeatSockets\".\n\x0bSeatSockets\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\tdirectory\x18\x02 \x01(\t\"4\n\x07Records\x12)\n\x07records\x18\x01 \x03(\x0b\x32\x18.fumehood.v1.TraceRecord\"\x1d\n\rSeatWorkEnded\x12\x0c\n\x04name\x18\x01 \x01(\t\".\n\x0cSpecRejected\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\"S\n\x13\x43loseEpisodeRequest\x12\x12\n\nepisode_id\x18\x01 \x01(\t\x12(\n\x06reason\x18\x02 \x01(\x0e\x32\x18.fumehood.v1.CloseReason\"(\n\x14\x43loseEpisodeResponse\x12\x10\n\x08was_open\x18\x01 \x01(\x08\"\x93\x01\n\x11PlayInlineRequest\x12&\n\x04spec\x18\x01 \x01(\x0b\x32\x18.fumehood.v1.EpisodeSpec\x12(\n\x06\x61gents\x18\x02 \x03(\x0b\x32\x18.fumehood.v1.InlineAgent\x12,\n\x04more\x18\x03 \x03(\x0b\x32\x1e.fumehood.v1.PlayInlineRequest\"=\n\x0bInlineAgent\x12\x0c\n\x04seat\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x12\n\nmoves_json\x18\x03 \x01(\t\"\xe9\x01\n\x12PlayInlineResponse\x12\'\n\x07records\x18\x01 \x01(\x0b\x32\x14.fumehood.v1.RecordsH\x00\x12\x32\n\rspec_rejected\x18\x02 \x01(\x0b\x32\x19.fumehood.v1.SpecRejectedH\x00\x12\x13\n\x0b\x61gent_error\x18\x03 \x01(\t\x12\x13\n\x0b\x65xit_status\x18\x04 \x01(\x05\x12\x13\n\x0b\x66\x61iled_seat\x18\x05 \x01(\t\x12-\n\x04more\x18\x06 \x03(\x0b\x32\x1f.fumehood.v1.PlayInlineResponseB\x08\n\x06result\"\x0f\n\rHealthRequest\"i\n\x0eHealthResponse\x12\x15\n\repisodes_open\x18\x01 \x01(\x03\x12\x17\n\x0f\x65pisodes_closed\x18\x02 \x01(\x03\x12\x16\n\x0eresident_bytes\x18\x03 \x01(\x03\x12\x0f\n\x07version\x18\x04 \x01(\t*\x80\x01\n\x0b\x43loseReason\x12\x1c\n\x18\x43LOSE_REASON_UNSPECIFIED\x10\x00\x12\x1b\n\x17\x43LOSE_REASON_AGENT_DONE\x10\x01\x12\x1a\n\x16\x43LOSE_REASON_TIMED_OUT\x10\x02\x12\x1a\n\x16\x43LOSE_REASON_ABANDONED\x10\x03\x32\xcb\x02\n\x0e\x43ontrolService\x12R\n\x0bOpenEpisode\x12\x1f.fumehood.v1.OpenEpisodeRequest\x1a .fumehood.v1.OpenEpisodeResponse0\x01\x12S\n\x0c\x43loseEpisode\x12 .fumehood.v1.CloseEpisodeRequest\x1a!.fumehood.v1.CloseEpisodeResponse\x12M\n\nPlayInline\x12\x1e.fumehood.v1.PlayInlineRequest\x1a\x1f.fumehood.v1.PlayInlineResponse\x12\x41\n\x06Health\x12\x1a.fumehood.v1.HealthRequest\x1a\x1b.fumehood.v1.HealthResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19\x66umehood/v1/control.proto\x12\x0b\x66umehood.v1\x1a\x19\x66umehood/v1/episode.proto\x1a\x17\x66umehood/v1/trace.proto\"|\n\x12OpenEpisodeRequest\x12&\n\x04spec\x18\x01 \x01(\x0b\x32\x18.fumehood.v1.EpisodeSpec\x12-\n\texchanges\x18\x02 \x03(\x0b\x32\x1a.fumehood.v1.ModelExchange\x12\x0f\n\x07is_held\x18\x03 \x01(\x08\"\x87\x01\n\rModelExchange\x12\x0c\n\x04seat\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x12\n\noccurrence\x18\x03 \x01(\x03\x12\x0f\n\x07request\x18\x04 \x01(\x0c\x12\x0e\n\x06status\x18\x05 \x01(\x05\x12\x14\n\x0c\x63ontent_type\x18\x06 \x01(\t\x12\x10\n\x08response\x18\x07 \x01(\x0c\"/\n\x0bTimeGranted\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\ngranted_ms\x18\x02 \x01(\x03\"\xeb\x02\n\x13OpenEpisodeResponse\x12%\n\x06opened\x18\x01 \x01(\x0b\x32\x13.fumehood.v1.OpenedH\x00\x12\'\n\x07records\x18\x02 \x01(\x0b\x32\x14.fumehood.v1.RecordsH\x00\x12\x35\n\x0fseat_work_ended\x18\x03 \x01(\x0b\x32\x1a.fumehood.v1.SeatWorkEndedH\x00\x12\x32\n\rspec_rejected\x18\x04 \x01(\x0b\x32\x19.fumehood.v1.SpecRejectedH\x00\x12.\n\x08\x65xchange\x18\x05 \x01(\x0b\x32\x1a.fumehood.v1.ModelExchangeH\x00\x12\x30\n\x0ctime_granted\x18\x06 \x01(\x0b\x32\x18.fumehood.v1.TimeGrantedH\x00\x12,\n\nseat_ready\x18\x07 \x01(\x0b\x32\x16.fumehood.v1.SeatReadyH\x00\x42\t\n\x07message\"\x19\n\tSeatReady\x12\x0c\n\x04name\x18\x01 \x01(\t\"1\n\x06Opened\x12\'\n\x05seats\x18\x01 \x03(\x0b\x32\x18.fumehood.v1.SeatSockets\".\n\x0bSeatSockets\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\tdirectory\x18\x02 \x01(\t\"4\n\x07Records\x12)\n\x07records\x18\x01 \x03(\x0b\x32\x18.fumehood.v1.TraceRecord\"\x1d\n\rSeatWorkEnded\x12\x0c\n\x04name\x18\x01 \x01(\t\".\n\x0cSpecRejected\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\")\n\x13\x42\x65ginEpisodeRequest\x12\x12\n\nepisode_id\x18\x01 \x01(\t\"\x16\n\x14\x42\x65ginEpisodeResponse\"S\n\x13\x43loseEpisodeRequest\x12\x12\n\nepisode_id\x18\x01 \x01(\t\x12(\n\x06reason\x18\x02 \x01(\x0e\x32\x18.fumehood.v1.CloseReason\"(\n\x14\x43loseEpisodeResponse\x12\x10\n\x08was_open\x18\x01 \x01(\x08\"\x93\x01\n\x11PlayInlineRequest\x12&\n\x04spec\x18\x01 \x01(\x0b\x32\x18.fumehood.v1.EpisodeSpec\x12(\n\x06\x61gents\x18\x02 \x03(\x0b\x32\x18.fumehood.v1.InlineAgent\x12,\n\x04more\x18\x03 \x03(\x0b\x32\x1e.fumehood.v1.PlayInlineRequest\"=\n\x0bInlineAgent\x12\x0c\n\x04seat\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x12\n\nmoves_json\x18\x03 \x01(\t\"\xe9\x01\n\x12PlayInlineResponse\x12\'\n\x07records\x18\x01 \x01(\x0b\x32\x14.fumehood.v1.RecordsH\x00\x12\x32\n\rspec_rejected\x18\x02 \x01(\x0b\x32\x19.fumehood.v1.SpecRejectedH\x00\x12\x13\n\x0b\x61gent_error\x18\x03 \x01(\t\x12\x13\n\x0b\x65xit_status\x18\x04 \x01(\x05\x12\x13\n\x0b\x66\x61iled_seat\x18\x05 \x01(\t\x12-\n\x04more\x18\x06 \x03(\x0b\x32\x1f.fumehood.v1.PlayInlineResponseB\x08\n\x06result\"\x0f\n\rHealthRequest\"i\n\x0eHealthResponse\x12\x15\n\repisodes_open\x18\x01 \x01(\x03\x12\x17\n\x0f\x65pisodes_closed\x18\x02 \x01(\x03\x12\x16\n\x0eresident_bytes\x18\x03 \x01(\x03\x12\x0f\n\x07version\x18\x04 \x01(\t*\x80\x01\n\x0b\x43loseReason\x12\x1c\n\x18\x43LOSE_REASON_UNSPECIFIED\x10\x00\x12\x1b\n\x17\x43LOSE_REASON_AGENT_DONE\x10\x01\x12\x1a\n\x16\x43LOSE_REASON_TIMED_OUT\x10\x02\x12\x1a\n\x16\x43LOSE_REASON_ABANDONED\x10\x03\x32\xa0\x03\n\x0e\x43ontrolService\x12R\n\x0bOpenEpisode\x12\x1f.fumehood.v1.OpenEpisodeRequest\x1a .fumehood.v1.OpenEpisodeResponse0\x01\x12S\n\x0c\x42\x65ginEpisode\x12 .fumehood.v1.BeginEpisodeRequest\x1a!.fumehood.v1.BeginEpisodeResponse\x12S\n\x0c\x43loseEpisode\x12 .fumehood.v1.CloseEpisodeRequest\x1a!.fumehood.v1.CloseEpisodeResponse\x12M\n\nPlayInline\x12\x1e.fumehood.v1.PlayInlineRequest\x1a\x1f.fumehood.v1.PlayInlineResponse\x12\x41\n\x06Health\x12\x1a.fumehood.v1.HealthRequest\x1a\x1b.fumehood.v1.HealthResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'fumehood.v1.control_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_CLOSEREASON']._serialized_start=1716
-  _globals['_CLOSEREASON']._serialized_end=1844
+  _globals['_CLOSEREASON']._serialized_start=1800
+  _globals['_CLOSEREASON']._serialized_end=1928
   _globals['_OPENEPISODEREQUEST']._serialized_start=94
-  _globals['_OPENEPISODEREQUEST']._serialized_end=201
-  _globals['_MODELEXCHANGE']._serialized_start=204
-  _globals['_MODELEXCHANGE']._serialized_end=339
-  _globals['_TIMEGRANTED']._serialized_start=341
-  _globals['_TIMEGRANTED']._serialized_end=388
-  _globals['_OPENEPISODERESPONSE']._serialized_start=391
-  _globals['_OPENEPISODERESPONSE']._serialized_end=754
-  _globals['_SEATREADY']._serialized_start=756
-  _globals['_SEATREADY']._serialized_end=781
-  _globals['_OPENED']._serialized_start=783
-  _globals['_OPENED']._serialized_end=832
-  _globals['_SEATSOCKETS']._serialized_start=834
-  _globals['_SEATSOCKETS']._serialized_end=880
-  _globals['_RECORDS']._serialized_start=882
-  _globals['_RECORDS']._serialized_end=934
-  _globals['_SEATWORKENDED']._serialized_start=936
-  _globals['_SEATWORKENDED']._serialized_end=965
-  _globals['_SPECREJECTED']._serialized_start=967
-  _globals['_SPECREJECTED']._serialized_end=1013
-  _globals['_CLOSEEPISODEREQUEST']._serialized_start=1015
-  _globals['_CLOSEEPISODEREQUEST']._serialized_end=1098
-  _globals['_CLOSEEPISODERESPONSE']._serialized_start=1100
-  _globals['_CLOSEEPISODERESPONSE']._serialized_end=1140
-  _globals['_PLAYINLINEREQUEST']._serialized_start=1143
-  _globals['_PLAYINLINEREQUEST']._serialized_end=1290
-  _globals['_INLINEAGENT']._serialized_start=1292
-  _globals['_INLINEAGENT']._serialized_end=1353
-  _globals['_PLAYINLINERESPONSE']._serialized_start=1356
-  _globals['_PLAYINLINERESPONSE']._serialized_end=1589
-  _globals['_HEALTHREQUEST']._serialized_start=1591
-  _globals['_HEALTHREQUEST']._serialized_end=1606
-  _globals['_HEALTHRESPONSE']._serialized_start=1608
-  _globals['_HEALTHRESPONSE']._serialized_end=1713
-  _globals['_CONTROLSERVICE']._serialized_start=1847
-  _globals['_CONTROLSERVICE']._serialized_end=2178
+  _globals['_OPENEPISODEREQUEST']._serialized_end=218
+  _globals['_MODELEXCHANGE']._serialized_start=221
+  _globals['_MODELEXCHANGE']._serialized_end=356
+  _globals['_TIMEGRANTED']._serialized_start=358
+  _globals['_TIMEGRANTED']._serialized_end=405
+  _globals['_OPENEPISODERESPONSE']._serialized_start=408
+  _globals['_OPENEPISODERESPONSE']._serialized_end=771
+  _globals['_SEATREADY']._serialized_start=773
+  _globals['_SEATREADY']._serialized_end=798
+  _globals['_OPENED']._serialized_start=800
+  _globals['_OPENED']._serialized_end=849
+  _globals['_SEATSOCKETS']._serialized_start=851
+  _globals['_SEATSOCKETS']._serialized_end=897
+  _globals['_RECORDS']._serialized_start=899
+  _globals['_RECORDS']._serialized_end=951
+  _globals['_SEATWORKENDED']._serialized_start=953
+  _globals['_SEATWORKENDED']._serialized_end=982
+  _globals['_SPECREJECTED']._serialized_start=984
+  _globals['_SPECREJECTED']._serialized_end=1030
+  _globals['_BEGINEPISODEREQUEST']._serialized_start=1032
+  _globals['_BEGINEPISODEREQUEST']._serialized_end=1073
+  _globals['_BEGINEPISODERESPONSE']._serialized_start=1075
+  _globals['_BEGINEPISODERESPONSE']._serialized_end=1097
+  _globals['_CLOSEEPISODEREQUEST']._serialized_start=1099
+  _globals['_CLOSEEPISODEREQUEST']._serialized_end=1182
+  _globals['_CLOSEEPISODERESPONSE']._serialized_start=1184
+  _globals['_CLOSEEPISODERESPONSE']._serialized_end=1224
+  _globals['_PLAYINLINEREQUEST']._serialized_start=1227
+  _globals['_PLAYINLINEREQUEST']._serialized_end=1374
+  _globals['_INLINEAGENT']._serialized_start=1376
+  _globals['_INLINEAGENT']._serialized_end=1437
+  _globals['_PLAYINLINERESPONSE']._serialized_start=1440
+  _globals['_PLAYINLINERESPONSE']._serialized_end=1673
+  _globals['_HEALTHREQUEST']._serialized_start=1675
+  _globals['_HEALTHREQUEST']._serialized_end=1690
+  _globals['_HEALTHRESPONSE']._serialized_start=1692
+  _globals['_HEALTHRESPONSE']._serialized_end=1797
+  _globals['_CONTROLSERVICE']._serialized_start=1931
+  _globals['_CONTROLSERVICE']._serialized_end=2347
 # @@protoc_insertion_point(module_scope)

@@ -55,6 +55,11 @@ class OpenEpisodeRequest(_message.Message):
 
     SPEC_FIELD_NUMBER: _builtins.int
     EXCHANGES_FIELD_NUMBER: _builtins.int
+    IS_HELD_FIELD_NUMBER: _builtins.int
+    is_held: _builtins.bool
+    """Messages of agents get no answer until the episode begins or is closed, so that their boxes can
+    be started before.
+    """
     @_builtins.property
     def spec(self) -> _episode_pb2.EpisodeSpec: ...
     @_builtins.property
@@ -66,10 +71,11 @@ class OpenEpisodeRequest(_message.Message):
         *,
         spec: _episode_pb2.EpisodeSpec | None = ...,
         exchanges: _abc.Iterable[Global___ModelExchange] | None = ...,
+        is_held: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["spec", b"spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["exchanges", b"exchanges", "spec", b"spec"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["exchanges", b"exchanges", "is_held", b"is_held", "spec", b"spec"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -342,6 +348,43 @@ class SpecRejected(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SpecRejected: _TypeAlias = SpecRejected  # noqa: Y015
+
+@_typing.final
+class BeginEpisodeRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EPISODE_ID_FIELD_NUMBER: _builtins.int
+    episode_id: _builtins.str
+    """As in the specification."""
+    def __init__(
+        self,
+        *,
+        episode_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["episode_id", b"episode_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BeginEpisodeRequest: _TypeAlias = BeginEpisodeRequest  # noqa: Y015
+
+@_typing.final
+class BeginEpisodeResponse(_message.Message):
+    """Empty: the stream of the episode reports its end."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BeginEpisodeResponse: _TypeAlias = BeginEpisodeResponse  # noqa: Y015
 
 @_typing.final
 class CloseEpisodeRequest(_message.Message):

@@ -40,6 +40,11 @@ class ControlServiceStub:
                 request_serializer=fumehood_dot_v1_dot_control__pb2.OpenEpisodeRequest.SerializeToString,
                 response_deserializer=fumehood_dot_v1_dot_control__pb2.OpenEpisodeResponse.FromString,
                 _registered_method=True)
+        self.BeginEpisode = channel.unary_unary(
+                '/fumehood.v1.ControlService/BeginEpisode',
+                request_serializer=fumehood_dot_v1_dot_control__pb2.BeginEpisodeRequest.SerializeToString,
+                response_deserializer=fumehood_dot_v1_dot_control__pb2.BeginEpisodeResponse.FromString,
+                _registered_method=True)
         self.CloseEpisode = channel.unary_unary(
                 '/fumehood.v1.ControlService/CloseEpisode',
                 request_serializer=fumehood_dot_v1_dot_control__pb2.CloseEpisodeRequest.SerializeToString,
@@ -65,6 +70,14 @@ class ControlServiceServicer:
         """Opens an episode and streams its trace until the episode is closed. The first message is
         `opened`; the last record is the end record. If the stream breaks, the service discards the
         episode.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def BeginEpisode(self, request, context):
+        """Begins an episode that was opened with `is_held`: answers the messages that wait. Beginning an
+        episode that is unknown or has begun is not an error.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -101,6 +114,11 @@ def add_ControlServiceServicer_to_server(servicer, server):
                     servicer.OpenEpisode,
                     request_deserializer=fumehood_dot_v1_dot_control__pb2.OpenEpisodeRequest.FromString,
                     response_serializer=fumehood_dot_v1_dot_control__pb2.OpenEpisodeResponse.SerializeToString,
+            ),
+            'BeginEpisode': grpc.unary_unary_rpc_method_handler(
+                    servicer.BeginEpisode,
+                    request_deserializer=fumehood_dot_v1_dot_control__pb2.BeginEpisodeRequest.FromString,
+                    response_serializer=fumehood_dot_v1_dot_control__pb2.BeginEpisodeResponse.SerializeToString,
             ),
             'CloseEpisode': grpc.unary_unary_rpc_method_handler(
                     servicer.CloseEpisode,
@@ -146,6 +164,33 @@ class ControlService:
             '/fumehood.v1.ControlService/OpenEpisode',
             fumehood_dot_v1_dot_control__pb2.OpenEpisodeRequest.SerializeToString,
             fumehood_dot_v1_dot_control__pb2.OpenEpisodeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def BeginEpisode(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fumehood.v1.ControlService/BeginEpisode',
+            fumehood_dot_v1_dot_control__pb2.BeginEpisodeRequest.SerializeToString,
+            fumehood_dot_v1_dot_control__pb2.BeginEpisodeResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -38,6 +38,10 @@ class ControlServiceStub:
     `opened`; the last record is the end record. If the stream breaks, the service discards the
     episode.
     """
+    BeginEpisode: _grpc.UnaryUnaryMultiCallable[_control_pb2.BeginEpisodeRequest, _control_pb2.BeginEpisodeResponse]
+    """Begins an episode that was opened with `is_held`: answers the messages that wait. Beginning an
+    episode that is unknown or has begun is not an error.
+    """
     CloseEpisode: _grpc.UnaryUnaryMultiCallable[_control_pb2.CloseEpisodeRequest, _control_pb2.CloseEpisodeResponse]
     """Closes an episode: executes no further call, removes the sockets and ends the trace. Closing an
     unknown episode is not an error, so a lost response can be requested again.
@@ -59,6 +63,10 @@ class ControlServiceAsyncStub(ControlServiceStub):
     """Opens an episode and streams its trace until the episode is closed. The first message is
     `opened`; the last record is the end record. If the stream breaks, the service discards the
     episode.
+    """
+    BeginEpisode: _aio.UnaryUnaryMultiCallable[_control_pb2.BeginEpisodeRequest, _control_pb2.BeginEpisodeResponse]  # type: ignore[assignment]
+    """Begins an episode that was opened with `is_held`: answers the messages that wait. Beginning an
+    episode that is unknown or has begun is not an error.
     """
     CloseEpisode: _aio.UnaryUnaryMultiCallable[_control_pb2.CloseEpisodeRequest, _control_pb2.CloseEpisodeResponse]  # type: ignore[assignment]
     """Closes an episode: executes no further call, removes the sockets and ends the trace. Closing an
@@ -84,6 +92,16 @@ class ControlServiceServicer(metaclass=_abc_1.ABCMeta):
         """Opens an episode and streams its trace until the episode is closed. The first message is
         `opened`; the last record is the end record. If the stream breaks, the service discards the
         episode.
+        """
+
+    @_abc_1.abstractmethod
+    def BeginEpisode(
+        self,
+        request: _control_pb2.BeginEpisodeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_control_pb2.BeginEpisodeResponse, _abc.Awaitable[_control_pb2.BeginEpisodeResponse]]:
+        """Begins an episode that was opened with `is_held`: answers the messages that wait. Beginning an
+        episode that is unknown or has begun is not an error.
         """
 
     @_abc_1.abstractmethod
