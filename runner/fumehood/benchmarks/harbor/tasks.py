@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from fumehood.benchmarks.harbor.limits import CPUS_MAX, SIZE_MAX_MB, limit_of, seconds_of
 from fumehood.benchmarks.harbor.services import services_of
 from fumehood.benchmarks.harbor.setup_of_tests import packages_of
 from fumehood.benchmarks.harbor.steps import Step, healthcheck_of, problems_of_steps, steps_of
@@ -31,7 +32,7 @@ from fumehood.scorers.verdict import SHARED_TESTS, WORKSPACE
 
 USAGE = "harbor:[offline:][shared:]PATH[:TASK[,TASK…] | :supported]"
 SUPPORTED = "supported"
-AGENT_TIMEOUT_S = 900.0
+AGENT_TIMEOUT_S, VERIFIER_TIMEOUT_S = 900.0, 600.0
 """Of a task that states none."""
 SOLUTION_BYTES_MAX = 700_000
 """Of one file of a solution, which is one argument of a call."""
@@ -120,7 +121,7 @@ def _case(folder: Path, modes: frozenset[str]) -> Case:
         raise Unsupported(reason)
     environment, verifier = config.get("environment", {}), config.get("verifier", {})
     steps = steps_of(config, folder)
-    agent_s = float(config.get("agent", {}).get("timeout_sec") or AGENT_TIMEOUT_S)
+    agent_s = seconds_of(config.get("agent", {}), "agent") or AGENT_TIMEOUT_S
     wall_s = sum(step.agent_s or agent_s for step in steps) if steps else agent_s
     has_own_image = (folder / "tests" / "Dockerfile").is_file() and _is_separate(verifier)
     digest = digest_of_folder(folder)
@@ -130,12 +131,12 @@ def _case(folder: Path, modes: frozenset[str]) -> Case:
         "digest": digest,
         "workdir": environment.get("workdir") or "",
         "env": {**_variables(config, "environment")},
-        "cpus": environment.get("cpus"),
+        "cpus": limit_of(environment.get("cpus"), "environment.cpus", CPUS_MAX),
         "memory_mb": _size_mb(environment, "memory"),
         "storage_mb": _size_mb(environment, "storage"),
         "artifacts": [*_artifacts(config.get("artifacts", []))],
         "verifier_folder": "tests" if has_own_image else "environment",
-        "verifier_timeout_s": float(verifier.get("timeout_sec") or 600),
+        "verifier_timeout_s": seconds_of(verifier, "verifier") or VERIFIER_TIMEOUT_S,
         "verifier_lines": _verifier_lines(folder, steps) if not has_own_image else [],
         "verifier_env": {**_variables(config, "verifier")},
     }
@@ -194,13 +195,22 @@ def _read(folder: Path) -> dict[str, Any]:
 
 def _require_own_files(folder: Path) -> None:
     """Refuse links to files of the host, whose content would become part of the task, and files
-    that cannot be read to an end. The environment is copied with its links as they are."""
+    that cannot be read to an end. Only the environment is copied with its links as they are, so no
+    other link may lead to it or to a folder."""
     top = folder.resolve()
+    environment = top / "environment"
     for path in folder.rglob("*"):
         if path.is_symlink():
-            is_copied = path.parent.resolve().is_relative_to(top / "environment")
-            if not is_copied and not path.resolve().is_relative_to(top):
-                raise InputError(f"{path} is a link that leaves the task folder: copy the file")
+            target = path.resolve()
+            if path.parent.resolve().is_relative_to(environment):
+                continue
+            if not target.is_relative_to(top) or target.is_relative_to(environment):
+                raise InputError(
+                    f"{path} is a link that leaves the task folder or leads to its environment: "
+                    "copy the file"
+                )
+            if target.is_dir():
+                raise InputError(f"{path} is a link to a folder: copy the folder")
         elif not (path.is_file() or path.is_dir()):
             raise InputError(f"{path} is neither a file nor a folder: remove it")
 
@@ -314,16 +324,15 @@ def _artifacts(entries: list[Any]) -> Iterator[str]:
 def _size_mb(environment: Mapping[str, Any], name: str) -> int | None:
     """Return a size; older tasks state it as a text such as ``2G``."""
     size = environment.get(f"{name}_mb")
-    if isinstance(size, int):
-        return size
     text = str(environment.get(name, "")).upper()
     factor = {"G": 1024.0, "M": 1.0, "K": 1 / 1024}.get(text[-1:])
-    if not text or factor is None:
-        return None
-    try:
-        return int(float(text[:-1]) * factor)
-    except ValueError:
-        raise Unsupported(f"environment.{name} {text}") from None
+    if size is None and text and factor is not None:
+        try:
+            size = float(text[:-1]) * factor
+        except ValueError:
+            raise Unsupported(f"environment.{name} {text}") from None
+    found = limit_of(size, f"environment.{name}", SIZE_MAX_MB, least=1)
+    return None if found is None else int(found)
 
 
 def _oracle_of_steps(
