@@ -275,6 +275,13 @@ def test_a_damaged_compose_file_is_refused(folder: Path, content: str) -> None:
         load_suite(f"harbor:{folder}")
 
 
+def test_a_sparse_file_of_a_terabyte_is_refused_unread(folder: Path) -> None:
+    with (folder / NAME / "tests" / "large").open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(InputError, match="has more than 4 GiB"):
+        load_suite(f"harbor:{folder}")
+
+
 def test_a_pipe_in_a_task_folder_is_refused(folder: Path) -> None:
     os.mkfifo(folder / NAME / "solution" / "pipe")
     with pytest.raises(InputError, match="neither a file nor a folder"):

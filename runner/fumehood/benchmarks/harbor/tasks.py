@@ -34,6 +34,8 @@ USAGE = "harbor:[offline:][shared:]PATH[:TASK[,TASK…] | :supported]"
 SUPPORTED = "supported"
 AGENT_TIMEOUT_S, VERIFIER_TIMEOUT_S = 900.0, 600.0
 """Of a task that states none."""
+FOLDER_BYTES_MAX = 4 << 30
+"""Of all files of a task. Sparse files count fully."""
 SOLUTION_BYTES_MAX = 700_000
 """Of one file of a solution, which is one argument of a call."""
 OFFLINE, SHARED = "offline:", "shared:"
@@ -195,11 +197,20 @@ def _read(folder: Path) -> dict[str, Any]:
 
 def _require_own_files(folder: Path) -> None:
     """Refuse links to files of the host, whose content would become part of the task, and files
-    that cannot be read to an end. Only the environment is copied with its links as they are, so no
-    other link may lead to it or to a folder."""
-    top = folder.resolve()
+    that are too large or cannot be read to an end.
+
+    Only the environment is copied with its links as they are, so no other link may lead to it or to
+    a folder.
+    """
+    top, size_bytes = folder.resolve(), 0
     environment = top / "environment"
     for path in folder.rglob("*"):
+        size_bytes += path.lstat().st_size
+        if size_bytes > FOLDER_BYTES_MAX:
+            raise InputError(
+                f"{folder} has more than {FOLDER_BYTES_MAX >> 30} GiB, sparse files included: "
+                "remove files"
+            )
         if path.is_symlink():
             target = path.resolve()
             if path.parent.resolve().is_relative_to(environment):
@@ -356,12 +367,12 @@ def _oracle(folder: Path, config: Mapping[str, Any], timeout_s: float) -> Iterat
     if not (solution / "solve.sh").is_file():
         return
     for file in sorted(path for path in solution.rglob("*") if path.is_file()):
-        content = file.read_bytes()
-        if len(content) > SOLUTION_BYTES_MAX:
+        if (size := file.stat().st_size) > SOLUTION_BYTES_MAX:
             raise Unsupported(
-                f"solution/{file.relative_to(solution)} has {len(content)} bytes, "
+                f"solution/{file.relative_to(solution)} has {size} bytes, "
                 f"of at most {SOLUTION_BYTES_MAX}"
             )
+        content = file.read_bytes()
         arguments: JsonObject = {
             "path": f"/solution/{file.relative_to(solution)}",
             "content_base64": base64.b64encode(content).decode("ascii"),
