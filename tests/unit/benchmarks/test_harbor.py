@@ -268,6 +268,22 @@ def test_a_limit_that_limits_nothing_is_refused(
         load_suite(f"harbor:{folder}")
 
 
+@pytest.mark.parametrize(
+    "setting",
+    [
+        *("artifacts = 1", "environment = 1", "environment.env = [1]", "verifier.collect = true"),
+        *("verifier.environment = 5", "solution.env = 'x'", "environment.workdir = 1"),
+        *("environment.env = {'A=' = 'b'}", "verifier.env = {'' = 'b'}"),
+        *("solution.env = {A = '\\u0000'}", "steps = [{name = 'a', agent = 1}]"),
+    ],
+)
+def test_a_setting_of_a_wrong_type_is_refused(folder: Path, setting: str) -> None:
+    (folder / NAME / "task.toml").write_text(setting.replace("'", '"'))
+    name = setting.partition(" =")[0]
+    with pytest.raises(InputError, match=name):
+        load_suite(f"harbor:{folder}")
+
+
 @pytest.mark.parametrize("content", ['services: {a: {image: b, command: "\'"}}', "[" * 5000])
 def test_a_damaged_compose_file_is_refused(folder: Path, content: str) -> None:
     (folder / NAME / "environment" / "docker-compose.yaml").write_text(content)

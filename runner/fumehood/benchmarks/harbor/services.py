@@ -15,7 +15,7 @@ from typing import Any
 from yaml import YAMLError
 
 from fumehood.benchmarks.harbor.steps import RETRIES_MAX, TIME_MAX_S
-from fumehood.benchmarks.harbor.unsupported import Unsupported
+from fumehood.benchmarks.harbor.unsupported import Unsupported, checked_variables
 from fumehood.benchmarks.shared.yaml_text import load_yaml
 from fumehood.core.json_values import Json, JsonObject
 
@@ -145,7 +145,8 @@ def _environment(one: Mapping[str, Any], name: str) -> dict[str, str]:
         if isinstance(given, list)
         else ((str(key), "" if value is None else str(value)) for key, value in given.items())
     )
-    return {key: _filled(value, name) for key, value in pairs}
+    filled = {key: _filled(value, name) for key, value in pairs}
+    return checked_variables(filled, f"{FILE}: {name}.environment")
 
 
 def _filled(text: str, name: str) -> str:

@@ -66,6 +66,9 @@ def problems_of_steps(
             continue
         own = folder / "steps" / name
         agent, verifier = step.get("agent", {}), step.get("verifier", {})
+        if not (isinstance(agent, dict) and isinstance(verifier, dict)):
+            yield f"steps.{name} whose agent or verifier is no table"
+            continue
         network = {agent.get("network_mode"), verifier.get("network_mode")}
         refused = {
             "without instruction.md": not (own / "instruction.md").is_file(),

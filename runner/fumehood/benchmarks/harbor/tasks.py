@@ -19,7 +19,7 @@ from fumehood.benchmarks.harbor.limits import CPUS_MAX, SIZE_MAX_MB, limit_of, s
 from fumehood.benchmarks.harbor.services import services_of
 from fumehood.benchmarks.harbor.setup_of_tests import packages_of
 from fumehood.benchmarks.harbor.steps import Step, healthcheck_of, problems_of_steps, steps_of
-from fumehood.benchmarks.harbor.unsupported import Unsupported
+from fumehood.benchmarks.harbor.unsupported import Unsupported, checked_variables
 from fumehood.benchmarks.shared.checkout import digest_of_folder
 from fumehood.core.conversation import ConversationSpec
 from fumehood.core.episode_spec import SeatSpec
@@ -34,6 +34,14 @@ USAGE = "harbor:[offline:][shared:]PATH[:TASK[,TASK…] | :supported]"
 SUPPORTED = "supported"
 AGENT_TIMEOUT_S, VERIFIER_TIMEOUT_S = 900.0, 600.0
 """Of a task that states none."""
+_KINDS: Mapping[str, type[Any]] = {
+    **dict.fromkeys(("environment", "verifier", "agent", "solution", "metadata"), dict),
+    **dict.fromkeys(("environment.env", "verifier.env", "solution.env"), dict),
+    **{"verifier.environment": dict, "verifier.collect": list, "artifacts": list},
+    "environment.workdir": str,
+}
+"""Types of settings of ``task.toml``."""
+_FORMS: Mapping[type[Any], str] = {dict: "a table", list: "a list", str: "a text"}
 FOLDER_BYTES_MAX = 4 << 30
 """Of all files of a task. Sparse files count fully."""
 SOLUTION_BYTES_MAX = 700_000
@@ -186,9 +194,11 @@ def _read(folder: Path) -> dict[str, Any]:
         config = tomllib.loads((folder / "task.toml").read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"{folder / 'task.toml'}: cannot be read: {error}") from None
-    for name in ("environment", "verifier", "agent", "solution", "metadata"):
-        if not isinstance(config.get(name, {}), dict):
-            raise InputError(f"{folder / 'task.toml'}: {name}: must be a table")
+    for place, kind in _KINDS.items():
+        *tables, name = place.split(".")
+        table = config.get(tables[0], {}) if tables else config
+        if not isinstance(table.get(name, kind()), kind):
+            raise InputError(f"{folder / 'task.toml'}: {place}: must be {_FORMS[kind]}")
     for name in ("instruction.md", "environment", "tests/test.sh"):
         if not (folder / name).exists() and not config.get("steps"):
             raise Unsupported(f"{name} is missing")
@@ -266,7 +276,9 @@ def _live(verifier: Mapping[str, Any], folder: Path, modes: frozenset[str]) -> d
         return {f"verifier.collect; harbor:{SHARED}PATH runs it, with a forgeable reward": hooks}
     return {
         "verifier.collect with service or user": [
-            hook for hook in hooks if set(hook) - {"command", "timeout_sec"}
+            hook
+            for hook in hooks
+            if not isinstance(hook, dict) or set(hook) - {"command", "timeout_sec"}
         ],
         "a verifier with its own image, which shared tests cannot use": (
             _is_separate(verifier) and (folder / "tests" / "Dockerfile").is_file()
@@ -289,10 +301,11 @@ def _variables(config: Mapping[str, Any], table: str) -> dict[str, str]:
     """Return the variables of a table. A reference to a variable of the host is replaced by its
     default, because no variable of the host reaches a box."""
     texts = config.get(table, {}).get("env", {})
-    return {
+    filled = {
         name: _VARIABLE.sub(lambda match: (match["default"] or match[0]).removeprefix(":-"), text)
         for name, text in ((name, str(text)) for name, text in texts.items())
     }
+    return checked_variables(filled, f"{table}.env")
 
 
 def _verifier_lines(folder: Path, steps: Sequence[Step]) -> list[Json]:
