@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from fumehood.core.errors import InfraError
+from fumehood.core.errors import InfraError, InputError
 from fumehood.core.user_ids import BOX_UIDS, EPISODE_UIDS
 from fumehood.engines.docker.daemon import Daemon
 from fumehood.engines.engine import (
@@ -260,6 +260,24 @@ def test_all_files_have_the_device_of_their_folder(workspaces: Workspaces) -> No
         pytest.skip("stat of Debian 12 does not work in older gVisor")
     said = workspaces.says("echo > new; echo > seven; stat -c %d / . new seven kept/one | uniq")
     assert said.isdecimal()
+
+
+def test_a_working_folder_of_the_host_is_refused_and_links_of_the_image_are_resolved(
+    engine: Started, tmp_path: Path
+) -> None:
+    (tmp_path / "app").mkdir()
+    links = {"descriptors": "/proc/self/fd", "other": "/srv", "eight": "/proc/self/fd/8"}
+    for name, target in links.items():
+        (tmp_path / "app" / name).symlink_to(target)
+    (tmp_path / "Dockerfile").write_text(DOCKERFILE, "utf-8")
+
+    def place(setting: str) -> str:
+        return engine[0].prepare_workspace(tmp_path, (), setting).image.working_dir
+
+    for setting in ("/proc/self/fd/8", "/app/descriptors/8", "/app/eight", "/dev"):
+        with pytest.raises(InputError, match=f"WORKDIR '{setting}' leads to /"):
+            place(setting)
+    assert (place(""), place("/app/other/new")) == ("/app", "/srv/new")
 
 
 def test_a_missing_working_folder_is_made(workspaces: Workspaces) -> None:

@@ -99,6 +99,18 @@ def test_a_person_allows_refuses_and_ends(terminal: Terminal) -> None:
 
 
 @pytest.mark.slow
+def test_what_was_typed_before_a_step_was_shown_does_not_decide_about_it(
+    terminal: Terminal,
+) -> None:
+    with _episode(terminal) as (_, session):
+        typing = Thread(target=terminal.answer, args=("a\na", "r"), daemon=True)
+        typing.start()
+        assert "basic" in str(session.call("get_account", {"id": "ax1"}))
+        assert "refused_by_monitor" in str(session.call("get_account", {"id": "ax1"}))
+        typing.join(PATIENCE_S)
+
+
+@pytest.mark.slow
 def test_a_person_learns_how_much_is_not_shown(terminal: Terminal) -> None:
     with _episode(terminal) as (_, session):
         typing = Thread(target=terminal.answer, args=("r",), daemon=True)

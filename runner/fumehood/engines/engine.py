@@ -439,15 +439,20 @@ class WorkspaceImage:
 class WorkspaceEngine(Protocol):
     """An engine that also starts workspaces."""
 
-    def prepare_workspace(self, folder: Path, lines: Sequence[str] = ()) -> WorkspaceImage:
+    def prepare_workspace(
+        self, folder: Path, lines: Sequence[str] = (), working_dir: str = ""
+    ) -> WorkspaceImage:
         """Build the image of a folder with a Dockerfile.
 
         Args:
             folder: with a Dockerfile at its top.
             lines: to add at the end of the Dockerfile.
+            working_dir: replaces the WORKDIR of the image; empty for that one. Links on its path
+                are resolved. A box makes a missing folder.
 
         Raises:
-            InputError: the image cannot be built.
+            InputError: the image cannot be built, or its working folder is one that the engine
+                makes.
             InfraError: the engine does not answer.
         """
 

@@ -6,6 +6,7 @@ import json
 import os
 import select
 import socket
+import termios
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock, Thread
@@ -62,6 +63,7 @@ class Person:
 
     def _decide(self, step: JsonObject) -> JsonObject | None:
         # As ASCII, because the agent could send escapes that change the terminal.
+        self._forget_typed()
         seat, tool, text = map(_shown, (step["seat"], step["tool"], step["arguments"]))
         self._print(f"\nstep {step['number']} of seat {seat}: {tool} {text}\n")
         while True:
@@ -72,6 +74,12 @@ class Person:
             decision = read_decision(line)
             if decision is not None:
                 return decision
+
+    def _forget_typed(self) -> None:
+        """Drop what was typed so far, so that no decision applies to a step that was not shown."""
+        self._typed = b""
+        with suppress(termios.error):  # The terminal is gone; the next read reports that.
+            termios.tcflush(self._terminal, termios.TCIFLUSH)
 
     def _print(self, text: str) -> None:
         os.write(self._terminal, text.encode())

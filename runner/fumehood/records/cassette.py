@@ -37,6 +37,7 @@ CHUNK_BYTES_MIN = 512
 FILE_BYTES_MIN = 4096
 """Space that the file of a chunk takes on a disk, at least: an agent could otherwise fill the disk
 with small objects."""
+_DIGEST = re.compile("[0-9a-f]{64}")
 _BETWEEN_OBJECTS = re.compile(rb"(?<=\})(?=,\{|\],\")")
 
 
@@ -144,6 +145,8 @@ class Cassette:
             yield ModelExchange(**fields)
 
     def _read_chunk(self, digest: str) -> bytes:
+        if _DIGEST.fullmatch(digest) is None:
+            raise ValueError("a chunk has no name of the cassette")
         path = self._path / "bodies" / digest
         try:
             body = read_plain(path)

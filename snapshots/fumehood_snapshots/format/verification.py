@@ -14,11 +14,14 @@ from fumehood_snapshots.format.manifest import FileEntry, Manifest
 
 
 def check_sizes(root: Path, manifest: Manifest) -> None:
-    """Check that every listed file is inside ``root`` and has its size; read no contents.
+    """Check that every listed file is inside ``root`` and has its size, and that there is nothing
+    else; read no contents.
 
     Raises:
-        SnapshotDamagedError: a file is missing or has another size; names the first.
+        SnapshotDamagedError: a file is missing, has another size or is not listed; names the first.
     """
+    # An unlisted file could be a link to a file of the host.
+    _check_nothing_else(root, manifest)
     for relative, entry in sorted(manifest.files.items()):
         _check_size(listed_path(root, relative), relative, entry)
 
@@ -26,7 +29,7 @@ def check_sizes(root: Path, manifest: Manifest) -> None:
 def check_contents(
     root: Path, manifest: Manifest, checked: Callable[[int], None] = lambda _: None
 ) -> None:
-    """Check the hash of every listed file, and that no file is unlisted.
+    """Check the hash of every listed file; see :func:`check_sizes`.
 
     Args:
         root: the snapshot's folder.
@@ -37,7 +40,6 @@ def check_contents(
         SnapshotDamagedError: a file differs; names the first.
     """
     check_sizes(root, manifest)
-    _check_nothing_else(root, manifest)
     entries = sorted(manifest.files.items())
     with ThreadPoolExecutor(max_workers=cpu_count()) as pool:
         digests = pool.map(lambda item: sha256_file(root / item[0]), entries)
@@ -59,5 +61,6 @@ def _check_size(path: Path, relative: str, entry: FileEntry) -> None:
 def _check_nothing_else(root: Path, manifest: Manifest) -> None:
     for path in sorted(root.rglob("*")):
         relative = path.relative_to(root).as_posix()
-        if not path.is_dir() and relative != MANIFEST and relative not in manifest.files:
+        is_folder = path.is_dir() and not path.is_symlink()
+        if not is_folder and relative != MANIFEST and relative not in manifest.files:
             raise SnapshotDamagedError(f"{relative} is in the folder but not in the manifest")

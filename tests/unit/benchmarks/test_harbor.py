@@ -242,6 +242,76 @@ def test_a_link_out_of_the_task_folder_is_refused(folder: Path, name: str) -> No
         load_suite(f"harbor:{folder}")
 
 
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [("steps", "environment"), ("solution", "."), ("tests", "environment"), ("more", "solution")],
+)
+def test_no_folder_of_a_task_is_a_link(folder: Path, name: str, target: str) -> None:
+    # Links of an environment may lead out of the task, so they must not become other parts of it.
+    secret = folder.parent / "secret"
+    secret.write_text("of the user")
+    (folder / NAME / "environment" / "instruction.md").symlink_to(secret)
+    place = folder / NAME / name
+    shutil.rmtree(place, ignore_errors=True)
+    place.symlink_to(target)
+    with pytest.raises(InputError, match=f"{name} is a link"):
+        load_suite(f"harbor:{folder}")
+
+
+def test_a_link_to_another_file_of_the_task_is_read(folder: Path) -> None:
+    (folder / NAME / "tests" / "more.sh").symlink_to("test.sh")
+    assert load_suite(f"harbor:{folder}").cases
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "nan", "inf", "true", "1e30", '"2"', "[1]"])
+@pytest.mark.parametrize(
+    ("table", "setting"),
+    [
+        ("environment", "cpus"),
+        ("environment", "memory_mb"),
+        ("environment", "storage_mb"),
+        ("agent", "timeout_sec"),
+        ("verifier", "timeout_sec"),
+    ],
+)
+def test_a_limit_that_limits_nothing_is_refused(
+    folder: Path, table: str, setting: str, value: str
+) -> None:
+    (folder / NAME / "task.toml").write_text(f"[{table}]\n{setting} = {value}\n")
+    with pytest.raises(InputError, match="which is no number from"):
+        load_suite(f"harbor:{folder}")
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        *("artifacts = 1", "environment = 1", "environment.env = [1]", "verifier.collect = true"),
+        *("verifier.environment = 5", "solution.env = 'x'", "environment.workdir = 1"),
+        *("environment.env = {'A=' = 'b'}", "verifier.env = {'' = 'b'}"),
+        *("solution.env = {A = '\\u0000'}", "steps = [{name = 'a', agent = 1}]"),
+    ],
+)
+def test_a_setting_of_a_wrong_type_is_refused(folder: Path, setting: str) -> None:
+    (folder / NAME / "task.toml").write_text(setting.replace("'", '"'))
+    name = setting.partition(" =")[0]
+    with pytest.raises(InputError, match=name):
+        load_suite(f"harbor:{folder}")
+
+
+@pytest.mark.parametrize("content", ['services: {a: {image: b, command: "\'"}}', "[" * 5000])
+def test_a_damaged_compose_file_is_refused(folder: Path, content: str) -> None:
+    (folder / NAME / "environment" / "docker-compose.yaml").write_text(content)
+    with pytest.raises(InputError, match=r"docker-compose\.yaml: "):
+        load_suite(f"harbor:{folder}")
+
+
+def test_a_sparse_file_of_a_terabyte_is_refused_unread(folder: Path) -> None:
+    with (folder / NAME / "tests" / "large").open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(InputError, match="has more than 4 GiB"):
+        load_suite(f"harbor:{folder}")
+
+
 def test_a_pipe_in_a_task_folder_is_refused(folder: Path) -> None:
     os.mkfifo(folder / NAME / "solution" / "pipe")
     with pytest.raises(InputError, match="neither a file nor a folder"):

@@ -89,6 +89,17 @@ def test_exchanges_are_read_as_they_were_written(bodies: list[tuple[bytes, bytes
         assert Cassette(Path(folder)).read("e") == exchanges
 
 
+def test_a_chunk_names_no_file_outside_the_cassette(tmp_path: Path) -> None:
+    cassette, secret = Cassette(tmp_path / "cassette"), tmp_path / "secret"
+    secret.write_bytes(b"of the user")
+    cassette.write("e", [EXCHANGE])
+    fields = json.loads(cassette.file("e").read_text())
+    fields["chunks"][0] = "../../secret"
+    cassette.file("e").write_text(json.dumps(fields) + "\n")
+    with pytest.raises(InputError, match="is not a list of exchanges"):
+        cassette.read("e")
+
+
 def test_a_file_of_another_form_is_no_list_of_exchanges(tmp_path: Path) -> None:
     cassette = Cassette(tmp_path)
     cassette.write("e", [EXCHANGE])

@@ -70,12 +70,23 @@ def test_a_truncated_file_is_reported_without_verification(root: Path) -> None:
         open_snapshot(root)
 
 
-def test_a_file_that_is_not_listed_is_found(root: Path) -> None:
+def test_a_file_that_is_not_listed_is_found_without_verification(root: Path) -> None:
     (root / "index" / "extra.py").write_text("", encoding="utf-8")
     with pytest.raises(
         SnapshotDamagedError, match=r"index/extra\.py is in the folder but not in the manifest"
     ):
-        open_snapshot(root, verify=True)
+        open_snapshot(root)
+
+
+@pytest.mark.parametrize("name", ["documents/ids.utf8", "documents"])
+def test_an_unlisted_link_to_the_outside_is_refused(root: Path, name: str) -> None:
+    place, outside = root / name, root.parent / "of-the-user"
+    place.rename(outside)
+    place.symlink_to(outside)
+    listed = {file: entry for file, entry in _files(root).items() if not file.startswith(name)}
+    change_manifest(root, files=listed)
+    with pytest.raises(SnapshotDamagedError, match=f"{name} is in the folder but not in the mani"):
+        open_snapshot(root)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from typing import Any
 from yaml import YAMLError
 
 from fumehood.benchmarks.harbor.steps import RETRIES_MAX, TIME_MAX_S
-from fumehood.benchmarks.harbor.unsupported import Unsupported
+from fumehood.benchmarks.harbor.unsupported import Unsupported, checked_variables
 from fumehood.benchmarks.shared.yaml_text import load_yaml
 from fumehood.core.json_values import Json, JsonObject
 
@@ -55,7 +55,7 @@ def services_of(folder: Path) -> tuple[list[JsonObject], dict[str, str]]:
         raise Unsupported(f"{FILE} is a link: copy the file")
     try:
         content = load_yaml(files[0].read_text("utf-8"))
-    except (ValueError, YAMLError) as error:
+    except (RecursionError, ValueError, YAMLError) as error:
         raise Unsupported(f"{FILE}: {' '.join(str(error).split())}") from None
     table = _table(content, "", {"name", "services", "version"})
     services = {
@@ -92,7 +92,10 @@ def _service(folder: Path, name: str, one: Mapping[str, Any]) -> JsonObject:
     command = one.get("command", [])
     if not isinstance(command, str | list | None):
         raise Unsupported(f"{FILE}: {name}.command, which is no text and no list")
-    words = shlex.split(command) if isinstance(command, str) else [*map(str, command or [])]
+    try:
+        words = shlex.split(command) if isinstance(command, str) else [*map(str, command or [])]
+    except ValueError as error:
+        raise Unsupported(f"{FILE}: {name}.command: {error}") from None
     return {
         "name": name,
         "folder": context if image is None else "",
@@ -142,7 +145,8 @@ def _environment(one: Mapping[str, Any], name: str) -> dict[str, str]:
         if isinstance(given, list)
         else ((str(key), "" if value is None else str(value)) for key, value in given.items())
     )
-    return {key: _filled(value, name) for key, value in pairs}
+    filled = {key: _filled(value, name) for key, value in pairs}
+    return checked_variables(filled, f"{FILE}: {name}.environment")
 
 
 def _filled(text: str, name: str) -> str:

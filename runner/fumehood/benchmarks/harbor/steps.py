@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fumehood.benchmarks.harbor.limits import seconds_of
 from fumehood.benchmarks.harbor.unsupported import Unsupported
 from fumehood.core.json_values import Json, JsonObject
 
@@ -65,6 +66,9 @@ def problems_of_steps(
             continue
         own = folder / "steps" / name
         agent, verifier = step.get("agent", {}), step.get("verifier", {})
+        if not (isinstance(agent, dict) and isinstance(verifier, dict)):
+            yield f"steps.{name} whose agent or verifier is no table"
+            continue
         network = {agent.get("network_mode"), verifier.get("network_mode")}
         refused = {
             "without instruction.md": not (own / "instruction.md").is_file(),
@@ -114,13 +118,12 @@ def healthcheck_of(check: Any, place: str) -> JsonObject:
 
 def _step(values: Mapping[str, Any], folder: Path) -> Step:
     own, verifier = folder / "steps" / str(values["name"]), values.get("verifier", {})
-    agent_s = values.get("agent", {}).get("timeout_sec")
     return Step(
         name=own.name,
         folder=own,
         test_script=_test_script(own, folder),
-        agent_s=float(agent_s) if agent_s else None,
-        verifier_s=float(verifier["timeout_sec"]) if verifier.get("timeout_sec") else None,
+        agent_s=seconds_of(values.get("agent", {}), f"steps.{own.name}.agent"),
+        verifier_s=seconds_of(verifier, f"steps.{own.name}.verifier"),
         min_reward=values.get("min_reward"),
         verifier=verifier,
         artifacts=tuple(values.get("artifacts", ())),

@@ -15,10 +15,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from fumehood.benchmarks.harbor.limits import CPUS_MAX, SIZE_MAX_MB, limit_of, seconds_of
 from fumehood.benchmarks.harbor.services import services_of
 from fumehood.benchmarks.harbor.setup_of_tests import packages_of
 from fumehood.benchmarks.harbor.steps import Step, healthcheck_of, problems_of_steps, steps_of
-from fumehood.benchmarks.harbor.unsupported import Unsupported
+from fumehood.benchmarks.harbor.unsupported import Unsupported, checked_variables
 from fumehood.benchmarks.shared.checkout import digest_of_folder
 from fumehood.core.conversation import ConversationSpec
 from fumehood.core.episode_spec import SeatSpec
@@ -31,8 +32,18 @@ from fumehood.scorers.verdict import SHARED_TESTS, TERMINALS, WORKSPACE
 
 USAGE = "harbor:[offline:][shared:]PATH[:TASK[,TASK…] | :supported]"
 SUPPORTED = "supported"
-AGENT_TIMEOUT_S = 900.0
+AGENT_TIMEOUT_S, VERIFIER_TIMEOUT_S = 900.0, 600.0
 """Of a task that states none."""
+_KINDS: Mapping[str, type[Any]] = {
+    **dict.fromkeys(("environment", "verifier", "agent", "solution", "metadata"), dict),
+    **dict.fromkeys(("environment.env", "verifier.env", "solution.env"), dict),
+    **{"verifier.environment": dict, "verifier.collect": list, "artifacts": list},
+    "environment.workdir": str,
+}
+"""Types of settings of ``task.toml``."""
+_FORMS: Mapping[type[Any], str] = {dict: "a table", list: "a list", str: "a text"}
+FOLDER_BYTES_MAX = 4 << 30
+"""Of all files of a task. Sparse files count fully."""
 SOLUTION_BYTES_MAX = 700_000
 """Of one file of a solution, which is one argument of a call."""
 OFFLINE, SHARED = "offline:", "shared:"
@@ -120,7 +131,7 @@ def _case(folder: Path, modes: frozenset[str]) -> Case:
         raise Unsupported(reason)
     environment, verifier = config.get("environment", {}), config.get("verifier", {})
     steps = steps_of(config, folder)
-    agent_s = float(config.get("agent", {}).get("timeout_sec") or AGENT_TIMEOUT_S)
+    agent_s = seconds_of(config.get("agent", {}), "agent") or AGENT_TIMEOUT_S
     wall_s = sum(step.agent_s or agent_s for step in steps) if steps else agent_s
     has_own_image = (folder / "tests" / "Dockerfile").is_file() and _is_separate(verifier)
     digest = digest_of_folder(folder)
@@ -130,12 +141,12 @@ def _case(folder: Path, modes: frozenset[str]) -> Case:
         "digest": digest,
         "workdir": environment.get("workdir") or "",
         "env": {**_variables(config, "environment")},
-        "cpus": environment.get("cpus"),
+        "cpus": limit_of(environment.get("cpus"), "environment.cpus", CPUS_MAX),
         "memory_mb": _size_mb(environment, "memory"),
         "storage_mb": _size_mb(environment, "storage"),
         "artifacts": [*_artifacts(config.get("artifacts", []))],
         "verifier_folder": "tests" if has_own_image else "environment",
-        "verifier_timeout_s": float(verifier.get("timeout_sec") or 600),
+        "verifier_timeout_s": seconds_of(verifier, "verifier") or VERIFIER_TIMEOUT_S,
         "verifier_lines": _verifier_lines(folder, steps) if not has_own_image else [],
         "verifier_env": {**_variables(config, "verifier")},
         TERMINALS: _has_terminals(config),
@@ -184,9 +195,11 @@ def _read(folder: Path) -> dict[str, Any]:
         config = tomllib.loads((folder / "task.toml").read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"{folder / 'task.toml'}: cannot be read: {error}") from None
-    for name in ("environment", "verifier", "agent", "solution", "metadata"):
-        if not isinstance(config.get(name, {}), dict):
-            raise InputError(f"{folder / 'task.toml'}: {name}: must be a table")
+    for place, kind in _KINDS.items():
+        *tables, name = place.split(".")
+        table = config.get(tables[0], {}) if tables else config
+        if not isinstance(table.get(name, kind()), kind):
+            raise InputError(f"{folder / 'task.toml'}: {place}: must be {_FORMS[kind]}")
     for name in ("instruction.md", "environment", "tests/test.sh"):
         if not (folder / name).exists() and not config.get("steps"):
             raise Unsupported(f"{name} is missing")
@@ -195,13 +208,31 @@ def _read(folder: Path) -> dict[str, Any]:
 
 def _require_own_files(folder: Path) -> None:
     """Refuse links to files of the host, whose content would become part of the task, and files
-    that cannot be read to an end. The environment is copied with its links as they are."""
-    top = folder.resolve()
+    that are too large or cannot be read to an end.
+
+    Only the environment is copied with its links as they are, so no other link may lead to it or to
+    a folder.
+    """
+    top, size_bytes = folder.resolve(), 0
+    environment = top / "environment"
     for path in folder.rglob("*"):
+        size_bytes += path.lstat().st_size
+        if size_bytes > FOLDER_BYTES_MAX:
+            raise InputError(
+                f"{folder} has more than {FOLDER_BYTES_MAX >> 30} GiB, sparse files included: "
+                "remove files"
+            )
         if path.is_symlink():
-            is_copied = path.parent.resolve().is_relative_to(top / "environment")
-            if not is_copied and not path.resolve().is_relative_to(top):
-                raise InputError(f"{path} is a link that leaves the task folder: copy the file")
+            target = path.resolve()
+            if path.parent.resolve().is_relative_to(environment):
+                continue
+            if not target.is_relative_to(top) or target.is_relative_to(environment):
+                raise InputError(
+                    f"{path} is a link that leaves the task folder or leads to its environment: "
+                    "copy the file"
+                )
+            if target.is_dir():
+                raise InputError(f"{path} is a link to a folder: copy the folder")
         elif not (path.is_file() or path.is_dir()):
             raise InputError(f"{path} is neither a file nor a folder: remove it")
 
@@ -246,7 +277,9 @@ def _live(verifier: Mapping[str, Any], folder: Path, modes: frozenset[str]) -> d
         return {f"verifier.collect; harbor:{SHARED}PATH runs it, with a forgeable reward": hooks}
     return {
         "verifier.collect with service or user": [
-            hook for hook in hooks if set(hook) - {"command", "timeout_sec"}
+            hook
+            for hook in hooks
+            if not isinstance(hook, dict) or set(hook) - {"command", "timeout_sec"}
         ],
         "a verifier with its own image, which shared tests cannot use": (
             _is_separate(verifier) and (folder / "tests" / "Dockerfile").is_file()
@@ -269,10 +302,11 @@ def _variables(config: Mapping[str, Any], table: str) -> dict[str, str]:
     """Return the variables of a table. A reference to a variable of the host is replaced by its
     default, because no variable of the host reaches a box."""
     texts = config.get(table, {}).get("env", {})
-    return {
+    filled = {
         name: _VARIABLE.sub(lambda match: (match["default"] or match[0]).removeprefix(":-"), text)
         for name, text in ((name, str(text)) for name, text in texts.items())
     }
+    return checked_variables(filled, f"{table}.env")
 
 
 def _verifier_lines(folder: Path, steps: Sequence[Step]) -> list[Json]:
@@ -324,16 +358,15 @@ def _artifacts(entries: list[Any]) -> Iterator[str]:
 def _size_mb(environment: Mapping[str, Any], name: str) -> int | None:
     """Return a size; older tasks state it as a text such as ``2G``."""
     size = environment.get(f"{name}_mb")
-    if isinstance(size, int):
-        return size
     text = str(environment.get(name, "")).upper()
     factor = {"G": 1024.0, "M": 1.0, "K": 1 / 1024}.get(text[-1:])
-    if not text or factor is None:
-        return None
-    try:
-        return int(float(text[:-1]) * factor)
-    except ValueError:
-        raise Unsupported(f"environment.{name} {text}") from None
+    if size is None and text and factor is not None:
+        try:
+            size = float(text[:-1]) * factor
+        except ValueError:
+            raise Unsupported(f"environment.{name} {text}") from None
+    found = limit_of(size, f"environment.{name}", SIZE_MAX_MB, least=1)
+    return None if found is None else int(found)
 
 
 def _oracle_of_steps(
@@ -357,12 +390,12 @@ def _oracle(folder: Path, config: Mapping[str, Any], timeout_s: float) -> Iterat
     if not (solution / "solve.sh").is_file():
         return
     for file in sorted(path for path in solution.rglob("*") if path.is_file()):
-        content = file.read_bytes()
-        if len(content) > SOLUTION_BYTES_MAX:
+        if (size := file.stat().st_size) > SOLUTION_BYTES_MAX:
             raise Unsupported(
-                f"solution/{file.relative_to(solution)} has {len(content)} bytes, "
+                f"solution/{file.relative_to(solution)} has {size} bytes, "
                 f"of at most {SOLUTION_BYTES_MAX}"
             )
+        content = file.read_bytes()
         arguments: JsonObject = {
             "path": f"/solution/{file.relative_to(solution)}",
             "content_base64": base64.b64encode(content).decode("ascii"),

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 
 from fumehood.benchmarks.shared.reading import Place, Problem, Unreadable
 from fumehood.core.errors import InputError
+
+_PIECE_BYTES = 1 << 20
 
 
 def checkout_folder(folder: str, *, contains: str, usage: str) -> Path:
@@ -32,9 +36,14 @@ def digest_of_folder(folder: Path) -> str:
     """Return the SHA-256 of the names, permissions and contents of all files of a folder."""
     digest = sha256()
     for path in sorted(path for path in folder.rglob("*") if not path.is_dir()):
-        name, mode = path.relative_to(folder).as_posix(), path.lstat().st_mode
-        content = str(path.readlink()).encode() if path.is_symlink() else path.read_bytes()
-        digest.update(f"\0{name}\0{mode:o}\0{len(content)}\0".encode() + content)
+        name, facts = path.relative_to(folder).as_posix(), path.lstat()
+        target = os.fsencode(path.readlink()) if path.is_symlink() else None
+        size = facts.st_size if target is None else len(target)
+        digest.update(f"\0{name}\0{facts.st_mode:o}\0{size}\0".encode())
+        # A file can be larger than the memory.
+        with path.open("rb") if target is None else BytesIO(target) as content:
+            while piece := content.read(_PIECE_BYTES):
+                digest.update(piece)
     return digest.hexdigest()
 
 

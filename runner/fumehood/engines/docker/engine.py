@@ -205,18 +205,12 @@ class DockerEngine:
                     environment=ENVIRONMENT | ({"PYTHONPATH": AGENT_FOLDER} if mounts else {}),
                 )
 
-    def prepare_workspace(self, folder: Path, lines: Sequence[str] = ()) -> WorkspaceImage:
-        """Return the image of a folder with a Dockerfile, building it if necessary.
-
-        Args:
-            folder: with a Dockerfile at its top.
-            lines: to add at the end of the Dockerfile.
-
-        Raises:
-            InputError: the image cannot be built, or a base image is not known here.
-            InfraError: the daemon does not answer.
-        """
-        built = self._built(folder, lines)
+    def prepare_workspace(
+        self, folder: Path, lines: Sequence[str] = (), working_dir: str = ""
+    ) -> WorkspaceImage:
+        """Return the image of a folder with a Dockerfile, building it if necessary; see
+        :class:`~fumehood.engines.engine.WorkspaceEngine`."""
+        built = self._built(folder, lines, working_dir)
         return replace(built, image=replace(built.image, command=()))
 
     def prepare_service(self, folder: Path) -> WorkspaceImage:
@@ -228,12 +222,13 @@ class DockerEngine:
         """
         return self._built(folder, ())
 
-    def _built(self, folder: Path, lines: Sequence[str]) -> WorkspaceImage:
+    def _built(self, folder: Path, lines: Sequence[str], working_dir: str = "") -> WorkspaceImage:
         progress = self._options.progress or (lambda line: None)
         reference, bases = build_workspace(folder, progress, self._daemon, lines)
-        image = self._image(reference)
-        working_dir = self._working_dir(image) or "/"
-        return WorkspaceImage(replace(image, scratch=(), working_dir=working_dir), bases)
+        image = replace(self._image(reference), scratch=())
+        place = working_dir or self._working_dir(image)
+        inspected = self._inspected(image, place, is_started=False, makes_folder=True)
+        return WorkspaceImage(replace(image, working_dir=inspected.working_dir), bases)
 
     def prepare_inside(self, source: AgentSource, workspace: Image) -> Image:
         """Return the image of an agent on top of the image of a workspace, building it if
@@ -397,13 +392,16 @@ class DockerEngine:
             mounts.append(BoxMount(held.files.write(users), _USERS_INSIDE))
         return Private(inside, tuple(mounts))
 
-    def _inspected(self, image: Image, working_dir: str, *, is_started: bool) -> Image:
+    def _inspected(
+        self, image: Image, working_dir: str, *, is_started: bool, makes_folder: bool = False
+    ) -> Image:
         """Return an image with its users and its working folder.
 
         Args:
             image: without these.
             working_dir: the image's setting; empty for none.
             is_started: whether to start a container once, without a program of the image.
+            makes_folder: whether boxes of the image make a missing working folder.
 
         Raises:
             InputError: its settings keep it from starting.
@@ -417,7 +415,9 @@ class DockerEngine:
             with failures_of_image(image.reference):
                 config = container_config(client, spec, command, self._runtime(), private)
                 self._daemon.create(name, config | {"WorkingDir": "/"})
-            folder = resolved_working_dir(self._daemon, name, image.reference, working_dir)
+            folder = resolved_working_dir(
+                self._daemon, name, image.reference, working_dir, may_be_missing=makes_folder
+            )
             users = self._daemon.small_file(name, _USERS_INSIDE)
             if is_started:
                 with failures_of_image(image.reference):

@@ -69,7 +69,9 @@ _FOLDER = 1 << 31
 """os.ModeDir of Go, in which the daemon is written."""
 
 
-def resolved_working_dir(daemon: Daemon, container: str, reference: str, setting: str) -> str:
+def resolved_working_dir(
+    daemon: Daemon, container: str, reference: str, setting: str, *, may_be_missing: bool = False
+) -> str:
     """Return the working folder of an image, with all links resolved.
 
     A link below /proc/self/fd can lead to a folder of the host that the runtime has open while it
@@ -80,13 +82,14 @@ def resolved_working_dir(daemon: Daemon, container: str, reference: str, setting
         container: made from the image, not started.
         reference: of the image.
         setting: the image's WORKDIR; empty for none.
+        may_be_missing: whether the box makes a missing folder.
 
     Raises:
         InputError: the folder does not exist, or is one that the engine makes.
     """
-    path = "/"
-    for part in filter(None, normalised(setting).split("/")):
-        path = posixpath.join(path, part)
+    path, left = "/", [part for part in normalised(setting).split("/") if part]
+    while left:
+        path = posixpath.join(path, left.pop(0))
         status = None if is_reserved(path) else daemon.path_status(container, path)
         if status is None:
             break
@@ -95,6 +98,8 @@ def resolved_working_dir(daemon: Daemon, container: str, reference: str, setting
         status = None if is_reserved(path) else daemon.path_status(container, path)
         if status is not None and status["mode"] & _FOLDER:
             return path
+    if may_be_missing and status is None and not is_reserved(path):
+        return normalised(posixpath.join(path, *left))
     raise InputError(
         f"the image {reference!r} cannot start: WORKDIR {setting!r} leads to {path}, which is no "
         "folder of the image; name one of its folders in the Dockerfile"

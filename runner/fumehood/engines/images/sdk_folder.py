@@ -33,6 +33,8 @@ _AGENT_MESSAGES = ("tool_pb2", "__init__")
 """Prefix of the generated modules that an agent needs. The others define the host's control
 messages."""
 _PIP_TIMEOUT_S = 300
+_FORM = "compiled without paths of the host"
+"""Changes if the content of :func:`installed_sdk` changes for other reasons than its sources."""
 
 
 def library_pins() -> tuple[str, ...]:
@@ -60,7 +62,7 @@ def sdk_digest() -> str:
 def installed_sdk() -> Path:
     """Return a folder in the user's cache with the SDK, compiled for this Python."""
     python = f"{sys.implementation.cache_tag}-{sysconfig.get_platform()}-{sys.version}"
-    name = sha256(f"{sdk_digest()}\0{python}".encode()).hexdigest()[:16]
+    name = sha256(f"{sdk_digest()}\0{python}\0{_FORM}".encode()).hexdigest()[:16]
     folder = cache_folder("sdk") / name
     if folder.exists():
         return folder
@@ -69,7 +71,13 @@ def installed_sdk() -> Path:
         _copy_own(new)
         _copy_libraries(new)
         # Python never compares the compiled files with their sources: a box cannot change either.
-        compileall.compile_dir(new, quiet=2, invalidation_mode=PycInvalidationMode.UNCHECKED_HASH)
+        # Boxes can read the files, so these contain no path of the host.
+        compileall.compile_dir(
+            new,
+            quiet=2,
+            stripdir=str(new),
+            invalidation_mode=PycInvalidationMode.UNCHECKED_HASH,
+        )
         try:
             new.rename(folder)
         except OSError:

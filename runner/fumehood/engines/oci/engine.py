@@ -183,24 +183,18 @@ class OciEngine(ChildBoxEngine, Engine):
             scratch=_scratch(root, image.scratch, image.reference),
         )
 
-    def prepare_workspace(self, folder: Path, lines: Sequence[str] = ()) -> WorkspaceImage:
-        """Return the image of a folder with a Dockerfile, which docker builds, unpacked.
-
-        Args:
-            folder: with a Dockerfile at its top.
-            lines: to add at the end of the Dockerfile.
-
-        Raises:
-            InputError: the image cannot be built or unpacked, or no docker answers.
-            InfraError: the daemon does not answer any more.
-        """
+    def prepare_workspace(
+        self, folder: Path, lines: Sequence[str] = (), working_dir: str = ""
+    ) -> WorkspaceImage:
+        """Return the image of a folder with a Dockerfile, which docker builds, unpacked; see
+        :class:`~fumehood.engines.engine.WorkspaceEngine`."""
         docker = self._docker.check()
         if not docker.ready:
             raise InputError(
                 "the engine oci needs docker to build the images of workspaces, but starts nothing "
                 f"with it: {docker.detail}"
             )
-        workspace = self._docker.prepare_workspace(folder, lines)
+        workspace = self._docker.prepare_workspace(folder, lines, working_dir)
         self._unpacked(workspace.image)
         return workspace
 

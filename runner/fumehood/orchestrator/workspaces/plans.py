@@ -269,26 +269,25 @@ class Workspaces:
             )
         # Tests inside the workspace find their packages there.
         workspace = engine.prepare_workspace(
-            folder / "environment", [*own, *installed] if is_live else own
+            folder / "environment",
+            [*own, *installed] if is_live else own,
+            str(settings.get("workdir") or ""),
         )
         workspace = replace(
             workspace,
-            image=replace(
-                workspace.image,
-                working_dir=str(settings.get("workdir") or workspace.image.working_dir),
-                environment=texts_of(settings.get("env")),
-            ),
+            image=replace(workspace.image, environment=texts_of(settings.get("env"))),
         )
-        if workspace.image.working_dir == "/" and not settings.get("artifacts"):
+        place = workspace.image.working_dir
+        if place == "/" and not settings.get("artifacts"):
             raise InputError(
                 f"{folder}: the working folder of the image is /: add WORKDIR to "
                 "environment/Dockerfile, or declare `artifacts` in task.toml"
             )
         verifier = workspace
         if settings.get("verifier_folder") == "tests":
-            verifier = engine.prepare_workspace(folder / "tests")
+            verifier = engine.prepare_workspace(folder / "tests", (), place)
         elif installed:
-            verifier = engine.prepare_workspace(folder / "environment", [*own, *installed])
+            verifier = engine.prepare_workspace(folder / "environment", [*own, *installed], place)
         self._plans[case.task.task_id] = (workspace, verifier)
         self._services[case.task.task_id] = _services(engine, case.task.task_id, settings)
         if self._sources:

@@ -121,7 +121,6 @@ def verified(
         image=replace(
             plan.verifier,
             command=command,
-            working_dir=plan.image.working_dir,
             environment={"PYTHONSAFEPATH": "1", **variables},
         ),
         socket_dir=socket_dir,
