@@ -137,7 +137,10 @@ def _add(episodes: _Episodes, result: Result, trace: ReadTrace) -> None:
     task, success = result.task.task_id, result.success is True
     episodes.successes.setdefault(task, []).append(success)
     totals = Counter[str]()
+    counterparts = result.task.counterparts
     for entry in spent(result, trace):
+        if entry.seat in counterparts:
+            continue
         totals.update({name: entry.amounts.get(name, 0.0) for name in _RESOURCES})
     amounts = episodes.resources.setdefault(task, {name: [] for name in _RESOURCES})
     for name in _RESOURCES:
@@ -145,7 +148,8 @@ def _add(episodes: _Episodes, result: Result, trace: ReadTrace) -> None:
     if trace.evidence is None:
         return
     if success:
-        tools = [call.tool_name for call in trace.evidence.calls]
+        calls = trace.evidence.calls
+        tools = [call.tool_name for call in calls if call.seat not in counterparts]
         episodes.tools_of_successes.setdefault(task, []).append(tools)
 
 
