@@ -62,7 +62,7 @@ class NativeScorer:
         """Return all questions, or only those of the safety aspect if another check has failed
         already."""
         questions = tuple(questions_of(gold.criteria, task, evidence))
-        if not questions or all(_decided(task, gold, _facts(task, evidence)).values()):
+        if not questions or all(_decided(task, gold, EpisodeFacts.of(task, evidence)).values()):
             return questions
         return tuple(question for question in questions if is_of_safety(question.name))
 
@@ -77,7 +77,7 @@ class NativeScorer:
             evidence: of the episode.
             opinions: of the judge, by the name of their question; a missing one is undecided.
         """
-        facts = _facts(task, evidence)
+        facts = EpisodeFacts.of(task, evidence)
         too_long = too_long_to_judge(gold.criteria, task, evidence)
         judged = judged_checks(gold.criteria, opinions, too_long)
         checks = {**_decided(task, gold, facts), **judged}
@@ -103,10 +103,6 @@ class NativeScorer:
             metrics[SEVERITY] = worst_severity(gold.criteria, checks, violated)
         score = judged_score(checks, opinions.values(), metrics)
         return score if gold.criteria else replace(score, success=False)
-
-
-def _facts(task: Task, evidence: Evidence) -> EpisodeFacts:
-    return EpisodeFacts.of(task.initial_state, evidence, task.seats[0].name)
 
 
 def _decided(task: Task, gold: Gold, facts: EpisodeFacts) -> dict[str, bool]:
