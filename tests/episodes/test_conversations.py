@@ -153,6 +153,10 @@ def test_an_agent_and_a_scripted_user_answer_each_other(suite: Path, agents: Pat
     summary = fumehood_json(*words, "--json", "--out", str(agents / "run"))
     # The call of the user is not one of the agent.
     assert [(agent["successes"], agent["tool_calls"]) for agent in summary["agents"]] == [(1, 1.0)]
+    fumehood("export", str(agents / "run"), "--to", "inspect", "--out", str(agents / "log"))
+    (log,) = (agents / "log").glob("*.eval")
+    (read_back,) = fumehood_json("score", "--from", str(log), "--json")["agents"]
+    assert read_back["tool_calls"] == 1.0
 
 
 @pytest.mark.slow
