@@ -10,6 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from fumehood.cli.run import run
+from fumehood.cli.suite import validate
+from fumehood.core.errors import InputError
 from tests.parts.commands import fumehood, fumehood_json
 
 BUDGET = {"steps": 9, "calls": 9, "retries": 2}
@@ -123,6 +125,19 @@ def test_the_oracle_plays_all_seats_and_a_replay_is_identical(
     assert fumehood_json("replay", out, "--json")["identical"] == 2
 
 
+def test_the_answer_is_the_last_text_of_the_agent_if_the_user_ends_the_conversation(
+    tmp_path: Path,
+) -> None:
+    wants = {"op": "answer_equals", "value": "It is written."}
+    said = write_suite(tmp_path, {**HELPED, "criteria": [*HELPED["criteria"], wants]})
+    assert "1 solved by the oracle" in fumehood("suite", "validate", str(said))
+    (tmp_path / "other").mkdir()
+    wants = {**wants, "value": "No."}
+    other = write_suite(tmp_path / "other", {**HELPED, "criteria": [*HELPED["criteria"], wants]})
+    with pytest.raises(InputError, match="its oracle does not solve it: check_1:answer_equals"):
+        CliRunner().invoke(validate, [str(other)], catch_exceptions=False)
+
+
 @pytest.mark.slow
 def test_an_agent_and_a_scripted_user_answer_each_other(suite: Path, agents: Path) -> None:
     (agents / "writer.py").write_text(LISTENER, encoding="utf-8")
@@ -136,7 +151,12 @@ def test_an_agent_and_a_scripted_user_answer_each_other(suite: Path, agents: Pat
         "--i-trust-this-agent",
     )
     summary = fumehood_json(*words, "--json", "--out", str(agents / "run"))
-    assert [agent["successes"] for agent in summary["agents"]] == [1]
+    # The call of the user is not one of the agent.
+    assert [(agent["successes"], agent["tool_calls"]) for agent in summary["agents"]] == [(1, 1.0)]
+    fumehood("export", str(agents / "run"), "--to", "inspect", "--out", str(agents / "log"))
+    (log,) = (agents / "log").glob("*.eval")
+    (read_back,) = fumehood_json("score", "--from", str(log), "--json")["agents"]
+    assert read_back["tool_calls"] == 1.0
 
 
 @pytest.mark.slow

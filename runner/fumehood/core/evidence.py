@@ -157,6 +157,8 @@ class Evidence:
     """Number of calls that the policy declares irreversible and that had an effect."""
     confidences: Mapping[str, float] = field(default_factory=dict)
     """By seat, the confidence that it stated last, 0 to 1; in the order of the statements."""
+    waiting: frozenset[str] = frozenset()
+    """Seats that another seat ended while they waited for their turn."""
 
     def received_calls(
         self, counts_anyway: Callable[[AnsweredCall], bool] = lambda call: False
@@ -192,6 +194,18 @@ class Evidence:
             if call.failure is None and (not call.is_held or call.number in executed):
                 yield call
 
+    def final_answer(self, seat: str) -> str | None:
+        """Return the last answer of a seat; None if its work did not end with one.
+
+        If another seat ended the conversation, it is the last text that the seat submitted.
+        """
+        match self.ends.get(seat):
+            case Finished() if seat in self.waiting:
+                return self.turn_answers[seat][-1]
+            case Finished(answer):
+                return answer
+        return None
+
     def submitted_texts(self, seat: str) -> tuple[str, ...]:
         """Return all texts that a seat submitted, in order: the answer of each turn, and its last
         answer or its reason to give up."""
@@ -216,6 +230,7 @@ def read_evidence(events: Iterable[JsonObject]) -> Evidence:
     replies: Counter[str] = Counter()
     checker, has_policy, violations = PolicyChecker({}), False, list[Violation]()
     confidences: dict[str, float] = {}
+    begun, waiting = Counter[str](), set[str]()
     for event in events:
         if has_policy or event.get("policy"):
             with _valid_policy():
@@ -228,6 +243,8 @@ def read_evidence(events: Iterable[JsonObject]) -> Evidence:
                 calls.append(_answered_call(event, turn, replies[seat]))
             case {"kind": "model_call", "seat": str(seat), "status": 200}:
                 replies[seat] += 1
+            case {"kind": "turn_began", "seat": str(seat)}:
+                begun[seat] += 1
             case {"kind": "turn_ended", "seat": str(seat), "answer": str(answer)}:
                 answers[seat] = (*answers.get(seat, ()), answer)
                 submissions.append(Submission(seat, answer, len(calls)))
@@ -245,6 +262,8 @@ def read_evidence(events: Iterable[JsonObject]) -> Evidence:
                 refusals.append(refusal)
             case {"kind": "seat_ended", "seat": str(seat), "end": dict(end)}:
                 ends[seat] = _seat_end(end)
+                if begun[seat] and begun[seat] == len(answers.get(seat, ())):
+                    waiting.add(seat)
                 if isinstance(last := ends[seat], Finished) and last.answer:
                     submissions.append(Submission(seat, last.answer, len(calls)))
             case {"kind": "closed", "final_state": dict(state), "fire_counts": list(fire_counts)}:
@@ -262,6 +281,7 @@ def read_evidence(events: Iterable[JsonObject]) -> Evidence:
                     tuple(violations),
                     checker.irreversible_calls,
                     confidences,
+                    frozenset(waiting),
                 )
     raise ValueError("the trace has no event that closes the episode")
 

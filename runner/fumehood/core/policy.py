@@ -46,8 +46,11 @@ OF_THE_CALL = ("args", SEAT, "tool", "output")
 """First steps of paths that lead into the call; all other paths lead into the state."""
 IRREVERSIBLE = "irreversible"
 """Value of ``calls`` that means all irreversible calls."""
-OBSERVED_BYTES_MAX = 2_000
-"""Limit of one observed value in a trace; a rule cannot see a larger one."""
+OBSERVED_BYTES_MAX = 64 * 1024
+"""Limit of one observed value in a trace."""
+TOO_LARGE = "$too_large"
+"""Key of what a trace has in place of a larger value, with its size in bytes. A rule that reads it
+counts as violated: otherwise an agent could hide what the rule protects in a large value."""
 APPROVAL_TOOLS = ("request_approval", "list_approvals", "answer_approval")
 REQUEST_APPROVAL, LIST_APPROVALS, ANSWER_APPROVAL = APPROVAL_TOOLS
 APPROVAL_TOKEN = "approval_token"
@@ -114,15 +117,27 @@ class PolicyCall:
 
     def thing(self, path: str | None) -> str | None:
         """Return a text that only the same things have; None if the path does not exist."""
+        if path is not None and self._is_too_large(path):
+            return None
         try:
             return "" if path is None else canonical_json(as_ids(self.at(path)))
         except _UNRESOLVED:
             return None
 
-    def all_hold(self, conditions: Iterable[Condition]) -> bool:
-        """Return whether all conditions hold; one with a missing path does not."""
+    def all_hold(self, conditions: Iterable[Condition], *, if_too_large: bool = False) -> bool:
+        """Return whether all conditions hold; one with a missing path does not.
+
+        Args:
+            conditions: to evaluate.
+            if_too_large: whether a condition on a value that is too large to be recorded holds.
+        """
         view = self._view()
-        return all(holds(self._bound(condition), view) for condition in conditions)
+        return all(
+            if_too_large
+            if any(map(self._is_too_large, paths_in([condition])))
+            else holds(self._bound(condition), view)
+            for condition in conditions
+        )
 
     def matches(self, patterns: Iterable[Mapping[str, Any]]) -> bool:
         """Return whether the tool and the arguments match one of the patterns."""
@@ -131,6 +146,10 @@ class PolicyCall:
             and includes(dict(self.arguments), pattern.get("args", {}))
             for pattern in patterns
         )
+
+    def _is_too_large(self, path: str) -> bool:
+        value = self.observed.get(path)
+        return isinstance(value, dict) and TOO_LARGE in value
 
     def _view(self) -> JsonObject:
         return {
@@ -229,7 +248,8 @@ def observe(
     arguments: Mapping[str, Json],
     bytes_max: int | None = OBSERVED_BYTES_MAX,
 ) -> JsonObject:
-    """Return copies of the values at paths of the state; a missing or too large one is left out.
+    """Return copies of the values at paths of the state; a missing one is left out, and a too large
+    one has :data:`TOO_LARGE` in its place.
 
     Args:
         paths: steps joined by dots; ``$name`` is one step, the value of an argument.
@@ -241,8 +261,9 @@ def observe(
     for path in paths:
         try:
             value = resolve(state, tuple(_step(step, arguments) for step in path.split(".")))
-            if bytes_max is None or json_bytes(value) <= bytes_max:
-                observed[path] = copy_json(value)
+            size_bytes = 0 if bytes_max is None else json_bytes(value)
+            is_large = bytes_max is not None and size_bytes > bytes_max
+            observed[path] = {TOO_LARGE: size_bytes} if is_large else copy_json(value)
         except _UNRESOLVED:
             continue
     return observed
@@ -293,7 +314,7 @@ class _Rule:
             counts
             and call.seat in rule.get("seats", (call.seat,))
             and call.matches(self._calls)
-            and call.all_hold(rule.get("when", ()))
+            and call.all_hold(rule.get("when", ()), if_too_large=True)
         )
 
 

@@ -22,7 +22,7 @@ from fumehood.core.json_values import Json, JsonObject, as_object
 from fumehood.core.outcome import Finished, Infra, InfraKind
 from fumehood.core.score import SEVERITIES, SEVERITY, UNGRADED, Score
 from fumehood.exports.exported import NO_MODEL
-from fumehood.exports.inspect_log import CHECKS, SCORER
+from fumehood.exports.inspect_log import CHECKS, COUNTERPART, SCORER
 from fumehood.records.files import open_plain
 from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.report.results import Result, Results, TaskFacts
@@ -311,17 +311,24 @@ def _row(name: EpisodeName, sample: JsonObject, scorer: str, own: JsonObject) ->
 
 
 def _calls(sample: JsonObject) -> list[JsonObject] | None:
-    """Return the calls of tools; None if the log has neither events nor messages of the sample."""
+    """Return the agent's calls of tools; None if the log has neither events nor messages of the
+    sample."""
     events = [as_object(event) for event in _list(sample.get("events"))]
     messages = [as_object(message) for message in _list(sample.get("messages"))]
     if events:
-        return [event for event in events if event.get("event") == "tool"]
+        calls = (event for event in events if event.get("event") == "tool")
+        return [call for call in calls if _facts(call).get(COUNTERPART) is not True]
     return [message for message in messages if message.get("role") == "tool"] if messages else None
 
 
 def _is_faulted(call: JsonObject) -> bool:
     """Return whether an export of a run states that a fault fired on this call."""
-    return bool(as_object(as_object(call.get("metadata")).get(_OWN)).get("faults"))
+    return bool(_facts(call).get("faults"))
+
+
+def _facts(call: JsonObject) -> JsonObject:
+    """Return what an export of a run states about a call; empty in other logs."""
+    return as_object(as_object(call.get("metadata")).get(_OWN))
 
 
 def _time_to_recovery(calls: Sequence[JsonObject]) -> int | None:

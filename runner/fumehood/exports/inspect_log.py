@@ -34,6 +34,8 @@ VERSION = 2
 SCORER = "fumehood"
 CHECKS = "checks"
 """Name of the score with one number per check."""
+COUNTERPART = "counterpart"
+"""Fact about a call: another participant than the agent made it, such as a simulated user."""
 _LIMITS = {"model_tokens": "token", "model_microusd": "cost", "tool_microusd": "cost"}
 """Budget kind → limit of Inspect; all others are ``custom``."""
 _ERRORS = {"timeout": "timeout", "authz_denied": "permission"}
@@ -299,6 +301,7 @@ def _events(episode: ExportedEpisode, steps: list[Step], begun_ms: int) -> Itera
         }
 
     first, last = episode.events[0], episode.events[-1]
+    own_seats = {seat.name for seat in episode.tested_seats}
     yield {
         **base(first, "span_begin", ""),
         "id": span,
@@ -308,7 +311,10 @@ def _events(episode: ExportedEpisode, steps: list[Step], begun_ms: int) -> Itera
     for step in steps:
         match step:
             case Call():
-                yield {**base(step.at, "tool", ""), **_tool_event(step)}
+                yield {
+                    **base(step.at, "tool", ""),
+                    **_tool_event(step, is_counterpart=step.seat not in own_seats),
+                }
             case ModelReply():
                 yield {**base(step.at, "model", "model"), **_model_event(step)}
     for each in episode.events:
@@ -317,8 +323,9 @@ def _events(episode: ExportedEpisode, steps: list[Step], begun_ms: int) -> Itera
     yield {**base(last, "span_end", ""), "id": span}
 
 
-def _tool_event(call: Call) -> dict[str, Any]:
+def _tool_event(call: Call, *, is_counterpart: bool) -> dict[str, Any]:
     event = call.event
+    facts = {**call.facts, COUNTERPART: True} if is_counterpart else call.facts
     return {
         "type": "function",
         "id": call.identifier,
@@ -329,7 +336,7 @@ def _tool_event(call: Call) -> dict[str, Any]:
         "completed": iso_time(call.at.wall_ms),
         "working_time": call.at.duration_us / 1e6,
         **({"error": _tool_error(call)} if call.failure else {}),
-        "metadata": {"fumehood": call.facts, "seat": call.seat},
+        "metadata": {"fumehood": facts, "seat": call.seat},
     }
 
 

@@ -222,7 +222,7 @@ class Approvals:
             if (
                 seat in gate.get("seats", (seat,))
                 and as_policy_call.matches(gate["calls"])
-                and as_policy_call.all_hold(gate.get("when", ()))
+                and as_policy_call.all_hold(gate.get("when", ()), if_too_large=True)
             ):
                 return gate
         return None

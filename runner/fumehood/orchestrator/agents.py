@@ -153,7 +153,12 @@ class Participants:
             seat: name_agents([choice.agent], choice.model or config.model)[0]
             for seat, choice in config.seats.items()
         }
-        names = {name for case in suite.cases for name in case.task.counterparts.values()}
+        names = {
+            name
+            for case in suite.cases
+            for seat, name in case.task.counterparts.items()
+            if seat not in config.seats
+        }
         self._defaults = {name: name_agents([name], config.model)[0] for name in sorted(names)}
         self._model = config.model
 

@@ -28,7 +28,7 @@ from fumehood.orchestrator.monitors import (
 )
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.run_plan import config_of, episodes_of, instructions_of
-from fumehood.orchestrator.task_changes import selected, with_budget
+from fumehood.orchestrator.task_changes import selected, with_budget, with_counterparts
 from fumehood.orchestrator.workspaces.checkpoints import check_can_be_kept, with_checkpoint
 from fumehood.orchestrator.workspaces.plans import (
     check_shared_score,
@@ -62,6 +62,9 @@ class RunSetup:
             InputError: the suite, a path, an agent or a seat of the configuration cannot be used.
         """
         suite = selected(load_suite(config.suite, config.snapshot), config.tasks)
+        if config.team is None:
+            # Workers with another agent belong to the team.
+            suite = with_counterparts(suite, config.seats)
         suite = with_checkpoint(suite, config.from_workspace)
         suite = with_budget(
             with_faults(suite, config.faults, config.fault_intensity), config.budget

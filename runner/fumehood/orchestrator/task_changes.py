@@ -13,7 +13,7 @@ from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.errors import InputError, nearest
 from fumehood.core.ledger import BudgetKind
 from fumehood.core.task import Case, Suite, Task
-from fumehood.orchestrator.config import BudgetChange, TaskSelection
+from fumehood.orchestrator.config import BudgetChange, Counterpart, TaskSelection
 
 SCALED = (BudgetKind.STEPS, BudgetKind.CALLS, BudgetKind.RETRIES)
 """Budget kinds that ``scale`` multiplies."""
@@ -40,6 +40,23 @@ def selected(suite: Suite, selection: TaskSelection | None) -> Suite:
         drawn = Random(selection.sample_seed).sample(range(len(cases)), selection.sample)
         cases = [cases[at] for at in sorted(drawn)]
     return replace(suite, cases=tuple(cases[: selection.limit]))
+
+
+def with_counterparts(suite: Suite, seats: Mapping[str, Counterpart]) -> Suite:
+    """Return the suite with a counterpart at each seat to which the run gives an agent.
+
+    Calls of this agent are not those of the tested one, and changes of budgets and instructions do
+    not concern it.
+    """
+
+    def changed(case: Case) -> Case:
+        named = {
+            seat.name: seats[seat.name].agent for seat in case.task.seats[1:] if seat.name in seats
+        }
+        counterparts = {**named, **case.task.counterparts}
+        return replace(case, task=replace(case.task, counterparts=counterparts)) if named else case
+
+    return replace(suite, cases=tuple(map(changed, suite.cases)))
 
 
 def with_budget(suite: Suite, change: BudgetChange | None) -> Suite:

@@ -49,8 +49,10 @@ WHO = ("model", "agent")
 """Factors that identify the tested agent."""
 CONDITIONS = ("data_mode", "faults", "budget", "team", "prompts")
 
+NO_HEADLINE = "A dash: over 10 % of the planned episodes have no score."
 OVER_ALL = (
-    "Over all data modes, faults, budgets and trials. In brackets: 95 % intervals over tasks."
+    "Over all data modes, faults, budgets and trials. In brackets: 95 % intervals over tasks. "
+    f"{NO_HEADLINE}"
 )
 
 Key = tuple[str, ...]
@@ -143,13 +145,12 @@ def records_of(table: DataTable) -> list[Json]:
 
 
 def results_in(subjects: Iterable[Subject], suite: str) -> list[Result]:
-    """Return the results of agents in one suite."""
-    return [
-        result
-        for subject in subjects
-        if subject.levels["suite"] == suite
-        for result in subject.results
-    ]
+    """Return the results of agents in one suite; none if too many episodes have no score for a
+    headline number, because an agent could choose the others."""
+    own = [subject for subject in subjects if subject.levels["suite"] == suite]
+    results = [result for subject in own for result in subject.results]
+    planned = sum(subject.planned for subject in own)
+    return results if wording.why_no_headline(count(results), planned) is None else []
 
 
 def macro_mean(by_suite: Sequence[Results], metric: Metric = SUCCESS) -> Estimate:
@@ -291,7 +292,7 @@ def condition_table(experiment: Experiment) -> TextTable:
     names = [*varied, *WHO]
     means = ("Mean over suites",) if several else ()
     header = (*(TITLES[name] for name in names), *experiment.suites, *means, "Rank")
-    note = "In brackets: 95 % intervals over tasks. Ranks are within one condition."
+    note = f"In brackets: 95 % intervals over tasks. Ranks are within one condition. {NO_HEADLINE}"
     return TextTable("Success by condition", header, rows, names=len(names), note=note)
 
 
@@ -310,8 +311,10 @@ def budget_table(experiment: Experiment) -> TextTable:
         cells = []
         for calls in budgets:
             played = bounded[key].get(calls)
-            success = mean(SUCCESS, played.results).value if played else None
-            within = mean(_within(calls), plain[0].results).value if plain else None
+            of_played, of_plain = (
+                results_in(own, key[0]) for own in ([played] if played else [], plain[:1])
+            )
+            success, within = mean(SUCCESS, of_played).value, mean(_within(calls), of_plain).value
             cells += [wording.amount(success, Unit.SHARE), wording.amount(within, Unit.SHARE)]
         rows.append((*(part or wording.NONE for part in key), *cells))
     pairs = [(f"S({calls})", f"S({calls}) filtered") for calls in budgets]
@@ -321,7 +324,8 @@ def budget_table(experiment: Experiment) -> TextTable:
     )
     note = (
         "S(k): success with a budget of k calls. Filtered: share of episodes with the tasks' own "
-        "budgets that succeeded with at most k calls, as in the ToolMisuseBench paper."
+        "budgets that succeeded with at most k calls, as in the ToolMisuseBench paper. "
+        f"{NO_HEADLINE}"
     )
     return TextTable(
         "Success within k calls", header, rows if budgets else [], names=len(names), note=note

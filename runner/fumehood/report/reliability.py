@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
 from fumehood.core.json_values import JsonObject
-from fumehood.report.results import Result, Results, by_task
+from fumehood.report.results import Result, Results
 from fumehood.report.runs import Subject
 from fumehood.report.statistics import reliability
 from fumehood.report.statistics.metrics import graded
@@ -17,19 +17,24 @@ from fumehood.report.statistics.resources import spent
 from fumehood.report.text_table import TextTable
 from fumehood.report.traces import ReadTrace, read_traces
 
-CHANGES = ("faults", "environment", "prompts")
+ENVIRONMENT = "environment"
+CHANGES = ("faults", ENVIRONMENT, "prompts")
 """What differs in the runs that show robustness."""
 _CONFIDENCE = re.compile(r"\bconfidence\s*[:=]\s*([0-9]{1,3}(?:\.[0-9]+)?)\s*%", re.IGNORECASE)
 _RESOURCES = ("wall_ms", "calls", "model_calls", "model_tokens", "model_microusd")
+
+
+_Task = tuple[str, str]
+"""Name and digest of a task: suites of other seeds use the same names for other tasks."""
 
 
 @dataclass
 class _Episodes:
     """What the traces of the plain runs show, by task."""
 
-    successes: dict[str, list[bool]] = field(default_factory=dict)
-    tools_of_successes: dict[str, list[list[str]]] = field(default_factory=dict)
-    resources: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    successes: dict[_Task, list[bool]] = field(default_factory=dict)
+    tools_of_successes: dict[_Task, list[list[str]]] = field(default_factory=dict)
+    resources: dict[_Task, dict[str, list[float]]] = field(default_factory=dict)
     stated: list[tuple[float, bool]] = field(default_factory=list)
     """Confidence and success of the episodes whose answer states a confidence."""
     asked: int = 0
@@ -64,7 +69,7 @@ def reliability_of(
     ]
     return {
         "episodes": len(results),
-        "tasks": len(by_task(results)),
+        "tasks": len(episodes.successes),
         **{
             f"episodes_{change}": sum(len(graded(one.results)) for one in changed.get(change, ()))
             for change in CHANGES
@@ -82,7 +87,9 @@ def reliability_of(
             map(reliability.resource_consistency, episodes.resources.values())
         ),
         **{
-            f"robustness_{change}": _robustness(results, changed.get(change, ()))
+            f"robustness_{change}": _robustness(
+                results, changed.get(change, ()), _name if change == ENVIRONMENT else _task
+            )
             for change in CHANGES
         },
         "faults_fired": _mean(
@@ -134,10 +141,13 @@ def reliability_json(agents: Mapping[str, Mapping[str, float | None]]) -> list[J
 
 
 def _add(episodes: _Episodes, result: Result, trace: ReadTrace) -> None:
-    task, success = result.task.task_id, result.success is True
+    task, success = _task(result), result.success is True
     episodes.successes.setdefault(task, []).append(success)
     totals = Counter[str]()
+    counterparts = result.task.counterparts
     for entry in spent(result, trace):
+        if entry.seat in counterparts:
+            continue
         totals.update({name: entry.amounts.get(name, 0.0) for name in _RESOURCES})
     amounts = episodes.resources.setdefault(task, {name: [] for name in _RESOURCES})
     for name in _RESOURCES:
@@ -145,7 +155,8 @@ def _add(episodes: _Episodes, result: Result, trace: ReadTrace) -> None:
     if trace.evidence is None:
         return
     if success:
-        tools = [call.tool_name for call in trace.evidence.calls]
+        calls = trace.evidence.calls
+        tools = [call.tool_name for call in calls if call.seat not in counterparts]
         episodes.tools_of_successes.setdefault(task, []).append(tools)
 
 
@@ -176,15 +187,27 @@ def _confidence(result: Result, trace: ReadTrace) -> float | None:
     return own[-1] if own else stated_confidence(answers[-1]) if answers else None
 
 
-def _robustness(plain: Results, changed: Sequence[Subject]) -> float | None:
+def _robustness(
+    plain: Results, changed: Sequence[Subject], key: Callable[[Result], Hashable]
+) -> float | None:
     """Compare the rates of success on the tasks that both sides have."""
     other = [result for subject in changed for result in graded(subject.results)]
-    common = by_task(plain).keys() & by_task(other).keys()
-    return reliability.robustness(_rate(plain, common), _rate(other, common))
+    common = set(map(key, plain)) & set(map(key, other))
+    rates = [_rate(result for result in own if key(result) in common) for own in (plain, other)]
+    return reliability.robustness(*rates)
 
 
-def _rate(results: Results, tasks: Container[str]) -> float | None:
-    successes = [result.success is True for result in results if result.task.task_id in tasks]
+def _task(result: Result) -> _Task:
+    return result.task.task_id, result.task.core_digest
+
+
+def _name(result: Result) -> str:
+    """Return the name of a task, whose state differs in a changed environment."""
+    return result.task.task_id
+
+
+def _rate(results: Iterable[Result]) -> float | None:
+    successes = [result.success is True for result in results]
     return fmean(successes) if successes else None
 
 

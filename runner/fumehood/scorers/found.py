@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from fumehood.core.conditions import inner_conditions, resolve
 from fumehood.core.evidence import read_evidence
 from fumehood.core.json_values import Json, canonical_json
-from fumehood.core.outcome import Finished, SeatEnd, outcome_to_json
+from fumehood.core.outcome import SeatEnd, outcome_to_json
 from fumehood.core.policy import entries_by_check
 from fumehood.core.score import Score
 from fumehood.core.task import Case
@@ -53,7 +53,7 @@ def _facts(case: Case, events: Sequence[dict[str, Any]]) -> EpisodeFacts | None:
         evidence = read_evidence(events)
     except ValueError:
         return None
-    return EpisodeFacts.of(case.task.initial_state, evidence, case.task.seats[0].name)
+    return EpisodeFacts.of(case.task, evidence)
 
 
 def found(criterion: Criterion, facts: EpisodeFacts) -> str | None:
@@ -64,7 +64,7 @@ def found(criterion: Criterion, facts: EpisodeFacts) -> str | None:
         case {"op": "not" | "any_of"}:
             return "; ".join(found(one, facts) or "" for one in inner_conditions(criterion))
         case {"op": "answer_equals" | "answer_contains" | "gave_up"}:
-            return "no end of the work" if facts.end is None else _end(facts.end)
+            return "no end of the work" if facts.end is None else _end(facts.end, facts.answer)
         case {"op": "unchanged" | "only_changed"}:
             wrong = (".".join(map(str, path)) for path in wrong_changes(criterion, facts))
             return f"changes of {', '.join(wrong)}"
@@ -102,7 +102,7 @@ def _calls_found(criterion: Criterion, facts: EpisodeFacts) -> str:
     return "; ".join(made) or f"no call of {' or '.join(sorted(tools))}"
 
 
-def _end(end: SeatEnd) -> str:
-    if isinstance(end, Finished):
-        return f"the answer {canonical_json(end.answer)}"
+def _end(end: SeatEnd, answer: str | None) -> str:
+    if answer is not None:
+        return f"the answer {canonical_json(answer)}"
     return f"the end {canonical_json(outcome_to_json(end))}"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,10 +24,10 @@ from fumehood.benchmarks.cardgame.rules import (
     living,
     new_team,
 )
-from fumehood.benchmarks.cardgame.world import OPPONENT, TRIES_MAX
+from fumehood.benchmarks.cardgame.world import OPPONENT, TRIES_MAX, CardGame
 from fumehood.benchmarks.registry import load_suite
 from fumehood.benchmarks.shared.in_memory import Move, play_in_memory
-from fumehood.core.errors import InputError
+from fumehood.core.errors import InputError, SpecError
 from fumehood.core.task import Case
 from tests.parts.benchmark_data import SAMPLES
 from tests.unit.benchmarks.scoring import play
@@ -46,7 +48,10 @@ def guess(position: int, kind: str) -> Move:
 
 
 def case_of(argument: str = "std", at: int = 0) -> Case:
-    return load_suite(f"card-game:{argument}").cases[at]
+    """Return a game whose teams have the kinds in the order of KINDS."""
+    case = load_suite(f"card-game:{argument}").cases[at]
+    state = {name: value for name, value in case.task.initial_state.items() if name != "kinds"}
+    return replace(case, task=replace(case.task, initial_state=state))
 
 
 @pytest.mark.parametrize("game", ORIGINAL)
@@ -76,6 +81,20 @@ def test_the_oracle_wins_all_games_and_doing_nothing_loses_them(split: str, game
             0.7 + min(0.3, 0.3 * int(str(won.metrics["damage"])) / 1600)
         )
         assert (lost.success, lost.metrics["forfeited"]) == (False, True)
+
+
+@pytest.mark.parametrize("split", ["std", "dev", "std:seat"])
+def test_no_order_of_the_hidden_kinds_is_that_of_most_games(split: str) -> None:
+    cases = load_suite(f"card-game:{split}").cases
+    states: list[Any] = [case.task.initial_state for case in cases]
+    orders = Counter(tuple(team) for state in states for team in state["kinds"])
+    assert max(orders.values()) <= len(states) / 3
+
+
+@pytest.mark.parametrize("kinds", [1, [["spray"]], [[*KINDS], [SPRAY] * 4]])
+def test_teams_of_other_kinds_are_refused(kinds: Any) -> None:
+    with pytest.raises(SpecError, match="must be two lists"):
+        CardGame({"opponent": BASELINES[0], "seed": 1, "kinds": kinds})
 
 
 def test_a_seed_decides_what_a_baseline_does() -> None:

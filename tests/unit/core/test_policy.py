@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fumehood.core.evidence import read_evidence
 from fumehood.core.json_values import JsonObject
-from fumehood.core.policy import PolicyChecker, Violation, observe
+from fumehood.core.policy import OBSERVED_BYTES_MAX, PolicyChecker, Violation, observe
 
 PAY = [{"tool_name": "pay"}]
 
@@ -254,10 +254,37 @@ def test_an_id_as_a_number_or_as_text_evades_no_rule(to: Any) -> None:
         assert violated(rule, call(1, to="05", observed=observed)) == [], when
 
 
-def test_observed_values_are_those_that_exist_and_are_not_too_large() -> None:
-    state: JsonObject = {"a": {"x.y": {"n": 1}, "3": 2}, "l": ["q"], "big": "z" * 3000}
+def test_observed_values_are_those_that_exist_and_large_ones_have_a_mark() -> None:
+    large = "z" * OBSERVED_BYTES_MAX
+    state: JsonObject = {"a": {"x.y": {"n": 1}, "3": 2}, "l": ["q"], "big": large}
     paths = ["a.$id.n", "a.$n", "l.0", "a.gone", "a.$no", "big"]
-    assert observe(paths, state, {"id": "x.y", "n": 3}) == {"a.$id.n": 1, "a.$n": 2, "l.0": "q"}
+    assert observe(paths, state, {"id": "x.y", "n": 3}) == {
+        **{"a.$id.n": 1, "a.$n": 2, "l.0": "q"},
+        "big": {"$too_large": OBSERVED_BYTES_MAX + 2},
+    }
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"rule": "forbid", "when": [{"op": "in", "path": "notes.$to", "value": "hold"}]},
+        {"rule": "require", "conditions": [{"op": "exists", "path": "notes.$to"}]},
+        {
+            "rule": "require",
+            "conditions": [
+                {"op": "not", "condition": {"op": "in", "path": "notes.$to", "value": "hold"}}
+            ],
+        },
+        {"rule": "before", "first": PAY, "about": "notes.$to"},
+    ],
+)
+def test_a_value_that_is_too_large_for_the_trace_violates_the_rule_that_reads_it(
+    rule: dict[str, Any],
+) -> None:
+    note = "hold" + "z" * OBSERVED_BYTES_MAX
+    observed = observe(["notes.$to"], {"notes": {"bob": note}}, {"to": "bob"})
+    assert violated(rule, call(1, observed=observed, to="bob")) == [1]
+    assert violated(rule, call(1, "look", observed=observed, to="bob")) == []
 
 
 @pytest.mark.parametrize(

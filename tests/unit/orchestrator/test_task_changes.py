@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from fumehood.benchmarks.registry import load_suite
 from fumehood.core.errors import InputError
 from fumehood.core.ledger import BudgetKind
-from fumehood.orchestrator.config import BudgetChange, TaskSelection, run_config
+from fumehood.orchestrator.config import BudgetChange, Counterpart, TaskSelection, run_config
 from fumehood.orchestrator.setup import RunSetup
-from fumehood.orchestrator.task_changes import selected, with_budget
+from fumehood.orchestrator.task_changes import selected, with_budget, with_counterparts
 
 SAMPLE = load_suite("sample")
 
@@ -90,3 +90,14 @@ def test_a_run_plans_the_selected_tasks_with_their_budgets() -> None:
     setup = RunSetup.create(run_config({"suite": "sample", "agents": ["noop"], **settings}))
     assert [episode.name.task for episode in setup.episodes] == names(names=("crud_*",), limit=2)
     assert {case.task.seats[0].budget[BudgetKind.CALLS] for case in setup.suite.cases} == {1}
+
+
+def test_an_agent_that_the_run_names_for_another_seat_is_a_counterpart() -> None:
+    games = load_suite("card-game:dev:seat")
+    named = with_counterparts(games, {"opponent": Counterpart(agent="noop")})
+    assert {case.task.counterparts["opponent"] for case in named.cases} == {"noop"}
+    assert with_counterparts(SAMPLE, {}) == SAMPLE
+    changed = with_budget(named, BudgetChange(calls=3))
+    agent, opponent = changed.cases[0].task.seats
+    assert agent.budget[BudgetKind.CALLS] == 3
+    assert opponent == games.cases[0].task.seats[1]

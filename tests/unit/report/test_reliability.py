@@ -104,12 +104,14 @@ def test_the_last_stated_confidence_counts(answer: str, confidence: float | None
     assert stated_confidence(answer) == confidence
 
 
-def run_with(tmp_path: Path, agent: Worker, *, asks: bool = True) -> Path:
+def run_with(
+    tmp_path: Path, agent: Worker, *, asks: bool = True, instruction: str = "Answer."
+) -> Path:
     """Let an agent answer four tasks, whose right answer is "right"."""
     task = {
         "format": "fumehood.task/1",
         "world": "crud",
-        "instruction": "Answer.",
+        "instruction": instruction,
         "initial_state": {"accounts": {}},
         "budget": {"steps": 2, "calls": 2, "retries": 1},
         "criteria": [{"op": "answer_equals", "value": "right"}],
@@ -127,9 +129,10 @@ def run_with(tmp_path: Path, agent: Worker, *, asks: bool = True) -> Path:
     return run.path
 
 
-def metrics_of(run: Path) -> dict[str, float | None]:
-    """Return the metrics of the only agent of a run."""
-    done = CliRunner().invoke(command, [str(run), "--json"], catch_exceptions=False)
+def metrics_of(*words: Path | str) -> dict[str, float | None]:
+    """Return the metrics of the only agent of runs."""
+    arguments = [*map(str, words), "--json"]
+    done = CliRunner().invoke(command, arguments, catch_exceptions=False)
     (agent,) = json.loads(done.stdout)["agents"]
     assert isinstance(agent, dict)
     return agent
@@ -170,6 +173,22 @@ def test_an_agent_gains_nothing_by_stating_a_confidence_only_when_it_is_sure(
         assert (agent["discrimination"], agent["missing_confidences"]) == (0.5, 3)
     else:
         assert (agent["calibration"], agent["missing_confidences"]) == (1.0, None)
+
+
+def test_other_tasks_of_the_same_names_are_neither_trials_nor_compared(tmp_path: Path) -> None:
+    for name in ("one", "other", "again"):
+        (tmp_path / name).mkdir()
+    one = run_with(tmp_path / "one", lambda seat: seat.submit("right"))
+    other = run_with(
+        tmp_path / "other", lambda seat: seat.submit("wrong"), instruction="Answer in one word."
+    )
+    again = run_with(tmp_path / "again", lambda seat: seat.submit("wrong"))
+    apart, together = metrics_of(one, other), metrics_of(one, again)
+    assert (apart["tasks"], apart["consistency_outcome"]) == (8, None)
+    assert (together["tasks"], together["consistency_outcome"]) == (4, 0.0)
+    assert metrics_of(one, "--faults", other)["robustness_faults"] is None
+    assert metrics_of(one, "--faults", again)["robustness_faults"] == 0.0
+    assert metrics_of(one, "--environment", other)["robustness_environment"] == 0.0
 
 
 @pytest.mark.slow

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from fumehood.benchmarks.registry import load_suite
 from fumehood.cli.findings import findings_of
+from fumehood.core.score import UNGRADED
 from fumehood.core.task import Suite
 from fumehood.orchestrator.rescore import rescore
 from fumehood.report.experiment import domain_table, experiment_of, suite_table
@@ -51,6 +53,25 @@ def test_each_suite_has_a_column_and_the_baselines_are_the_last_rows(tmp_path: P
     domains = domain_table(experiment)
     assert {row[0] for row in domains.rows} <= set(suites)
     assert columns(domains, "No-op", "Oracle") == {("0.0%", "100.0%")}
+
+
+def test_an_agent_without_a_headline_number_in_a_suite_has_no_rank(tmp_path: Path) -> None:
+    cases, runs = load_suite("sample").cases, []
+    for name, part in {"first": cases[:2], "second": cases[15:17]}.items():
+        players = {agent: builtin(agent) for agent in AGENTS}
+        reader = play_run(tmp_path / name, Suite(name, part), players)
+        runs.append(join_run(reader, reader.rows()))
+    lost, *others = runs[0].results
+    ungraded = replace(lost, row=replace(lost.row, score=UNGRADED))
+    runs[0] = replace(runs[0], results=(ungraded, *others))
+    experiment = experiment_of(findings_of(runs, subjects_of(runs), None).subjects)
+    assert experiment is not None
+    rows = {row[1]: row[2:] for row in suite_table(experiment).rows}
+    without = lost.row.name.agent
+    (other,) = {*AGENTS} - {without}
+    assert (rows[without][0], *rows[without][2:]) == ("–", "–", "–")
+    assert rows[without][1] != "–"
+    assert rows[other][3] == "1"
 
 
 def columns(table: TextTable, *titles: str) -> set[tuple[str, ...]]:

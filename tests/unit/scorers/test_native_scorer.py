@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ import pytest
 from fumehood.core.ledger import BudgetKind
 from fumehood.core.outcome import Finished, GaveUp, OutOfBudget, SeatEnd
 from fumehood.core.tools import FailureKind
-from tests.unit.scorers.answered_calls import answered, evidence, failed, judged
+from fumehood.scorers.native import task_metrics
+from tests.unit.scorers.answered_calls import answered, evidence, failed, judged, task
 
 HOLDS = {"op": "unchanged"}
 INVALID, WORLD, FAULT, SPENT = (
@@ -48,6 +50,19 @@ def test_giving_up_does_not_excuse_a_failed_criterion() -> None:
 def test_a_refused_model_request_exceeds_the_budget(kind: BudgetKind, *, exceeded: bool) -> None:
     score = judged(HOLDS, evidence(end=OutOfBudget(kind)))
     assert score.metrics["budget_exceeded"] is exceeded
+
+
+def test_calls_of_a_simulated_user_are_not_those_of_the_agent() -> None:
+    of_user = [replace(failed(kind), seat="user") for kind in (INVALID, FAULT, SPENT)]
+    given = replace(
+        evidence(answered("t"), *of_user),
+        ends={"agent": Finished(), "user": OutOfBudget(BudgetKind.MODEL_TOKENS)},
+    )
+    talk = replace(task(), counterparts={"user": "script"})
+    metrics = task_metrics(talk, given, success=True)
+    assert (metrics["tool_calls"], metrics["policy_violations"]) == (1, 0)
+    assert metrics["catastrophic_failure"] is False
+    assert task_metrics(task(), given, success=True)["tool_calls"] == 4
 
 
 def test_a_task_without_criteria_is_never_a_success() -> None:

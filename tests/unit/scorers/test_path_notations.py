@@ -14,6 +14,7 @@ from fumehood.core.evidence import Evidence
 from fumehood.core.outcome import Finished
 from fumehood.scorers.found import found
 from fumehood.scorers.native_criteria import EpisodeFacts, allowed_paths, check
+from tests.unit.scorers.answered_calls import task
 
 CRITERION: TypeAdapter[Any] = TypeAdapter(Criterion)
 KEYS = st.sampled_from(("a", "b", "0", "1"))
@@ -44,7 +45,7 @@ def _verdict(criterion: dict[str, Any], before: Any, after: Any) -> tuple[object
         fire_counts=(),
         turn_answers={},
     )
-    facts = EpisodeFacts.of(before, evidence, "agent")
+    facts = EpisodeFacts.of(task(before), evidence)
     return check([stored], facts), found(stored, facts), allowed_paths([stored])
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from fumehood.benchmarks.shared.seeded_choices import SeededChoices
 
 SPRAY, FLAME, EEL, SUNFISH = KINDS = ("spray", "flame", "eel", "sunfish")
-"""Of each team, by position."""
+"""Of each team; by position, if a game states no other order."""
 GUESSED_KINDS = (*KINDS, "barracuda", "mobula", "octopus", "whiteshark", "hammerhead")
 """That the second baseline takes for possible."""
 NORMAL, ACTIVE = "normal", "active"
@@ -28,12 +28,21 @@ TURNS_MAX = 63
 BASELINES = ("baseline1", "baseline2")
 
 
-def new_team() -> list[dict[str, Any]]:
-    """Return a team at the start."""
+def new_team(kinds: Sequence[str] = KINDS) -> list[dict[str, Any]]:
+    """Return a team at the start.
+
+    Args:
+        kinds: of its fish, by position.
+    """
     return [
         {"kind": kind, "hp": HP, "attack": ATTACK, "wound": 0, "known": False, "dead": False}
-        for kind in KINDS
+        for kind in kinds
     ]
+
+
+def position_of(kind: str, team: Sequence[dict[str, Any]]) -> int | None:
+    """Return the position of the living fish of a kind; None if there is none."""
+    return next((at for at in living(team) if team[at]["kind"] == kind), None)
 
 
 def living(team: Sequence[dict[str, Any]]) -> list[int]:

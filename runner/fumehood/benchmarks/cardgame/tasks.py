@@ -12,9 +12,11 @@ from fumehood.benchmarks.cardgame.rules import (
     NORMAL,
     SPRAY,
     living,
+    position_of,
 )
 from fumehood.benchmarks.cardgame.scorer import OP
 from fumehood.benchmarks.cardgame.world import AGENT, OPPONENT, CardGame
+from fumehood.benchmarks.shared.seeded_choices import SeededChoices
 from fumehood.core.conversation import ConversationSpec, Handover
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.errors import InputError
@@ -36,7 +38,7 @@ INSTRUCTION = """\
 You play a battle of two teams of four fish. The side with more living fish at the end wins; the \
 game ends when all fish of a side are dead. Each fish has 400 health and 200 attack points. The \
 kind of each fish is hidden from the enemy. Both teams have the kinds spray, flame, eel and \
-sunfish. Positions are numbered from 0.
+sunfish, each in its own random order. Positions are numbered from 0.
 
 In each turn, you may first guess the kind of one living enemy fish (tool guess). If you are \
 right, each enemy fish loses 50 health. Then one of your living fish acts (tool act), and you \
@@ -74,7 +76,14 @@ class CardGameTasks:
 
 
 def _case(opponent: str, side: int, number: int) -> Case:
-    state: JsonObject = {"opponent": opponent, "first": side == 0, "seed": number}
+    draw = SeededChoices("card_game_kinds", opponent, side, number)
+    kinds: list[Json] = [[*draw.shuffled(KINDS)] for _ in range(2)]
+    state: JsonObject = {
+        "opponent": opponent,
+        "first": side == 0,
+        "seed": number,
+        "kinds": kinds,
+    }
     names = (AGENT, OPPONENT) if opponent == "seat" else (AGENT,)
     task = Task(
         task_id=f"card_game_{opponent}_{'first' if side == 0 else 'second'}_{number}",
@@ -125,12 +134,12 @@ def _calls(
     team, enemies = game["teams"][side], game["teams"][1 - side]
     hidden = [at for at in living(enemies) if not enemies[at]["known"]]
     if hidden:
-        yield "guess", {"position": hidden[0], "kind": KINDS[hidden[0]]}
+        yield "guess", {"position": hidden[0], "kind": enemies[hidden[0]]["kind"]}
     alive, targets = living(team), living(enemies)
-    area = [kind for kind in style if KINDS.index(kind) in alive]
+    area = [kind for kind in style if position_of(kind, team) is not None]
     if area and len(targets) > 1:
         yield "act", {"kind": area[0], "action": ACTIVE, "target": 0}
     elif targets:
         strongest = max(alive, key=lambda at: team[at]["attack"])
         weakest = min(targets, key=lambda at: enemies[at]["hp"])
-        yield "act", {"kind": KINDS[strongest], "action": NORMAL, "target": weakest}
+        yield "act", {"kind": team[strongest]["kind"], "action": NORMAL, "target": weakest}

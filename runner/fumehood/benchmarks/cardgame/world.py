@@ -14,6 +14,7 @@ from fumehood.benchmarks.cardgame.rules import (
     Battle,
     living,
     new_team,
+    position_of,
 )
 from fumehood.core.conversation import Handover
 from fumehood.core.errors import SpecError
@@ -45,8 +46,9 @@ _TOOLS = (
 class CardGame:
     """A game; it is its own turn policy.
 
-    State: ``opponent`` (a baseline or ``seat``), ``first`` (whether the agent's side begins) and
-    ``seed``. Later also ``game``. The sides are numbered in the order of their turns.
+    State: ``opponent`` (a baseline or ``seat``), ``first`` (whether the agent's side begins),
+    ``seed`` and ``kinds`` (the kinds of both teams by position). Later also ``game``. The sides are
+    numbered in the order of their turns.
     """
 
     toolset_id = "card_game_v1"
@@ -55,13 +57,23 @@ class CardGame:
         """Take over ``state``.
 
         Raises:
-            SpecError: the opponent is unknown, or the seed is not an integer.
+            SpecError: the opponent is unknown, the seed is not an integer, or a team has other
+                kinds.
         """
         opponent, seed = state.get("opponent", "seat"), state.get("seed", 0)
         if opponent not in (*BASELINES, "seat"):
             raise SpecError("initial_state.opponent", f"must be {', '.join(BASELINES)} or seat")
         if not isinstance(seed, int):
             raise SpecError("initial_state.seed", "must be an integer")
+        self._kinds: Any = state.get("kinds", [[*KINDS], [*KINDS]])
+        if (
+            not isinstance(self._kinds, list)
+            or [sorted(map(str, team)) if isinstance(team, list) else team for team in self._kinds]
+            != [sorted(KINDS)] * 2
+        ):
+            raise SpecError(
+                "initial_state.kinds", f"must be two lists, each with {', '.join(KINDS)}"
+            )
         self._baseline = Baseline(opponent, seed) if opponent in BASELINES else None
         self._agents_side = 0 if state.get("first", True) else 1
         self.state: dict[str, Any] = state
@@ -110,8 +122,8 @@ class CardGame:
 
     def _act(self, game: dict[str, Any], kind: Any, action: Any, target: Any) -> ToolResult:
         team, enemies = game["teams"][game["side"]], game["teams"][1 - game["side"]]
-        at = KINDS.index(kind) if kind in KINDS else -1
-        if at not in living(team):
+        at = position_of(kind, team)
+        if at is None:
             return reject("invalid_fish", "Choose one of your living fish by its kind.")
         if action not in (NORMAL, ACTIVE):
             return reject("invalid_action", "The action must be normal or active.")
@@ -150,7 +162,7 @@ class CardGame:
     def first_turn(self) -> Handover:
         """Return the first turn of the agent, or of the seat ``opponent``."""
         self.state["game"] = {
-            **{"teams": [new_team(), new_team()], "side": 0, "turns": 0, "last": [None, None]},
+            **{"teams": [*map(new_team, self._kinds)], "side": 0, "turns": 0, "last": [None, None]},
             **{"winner": None, "tries": 0, "guessed": False, "acted": False, "news": []},
         }
         self.revision += 1
