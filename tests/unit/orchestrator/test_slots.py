@@ -13,6 +13,7 @@ import pytest
 
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InfraError
+from fumehood.core.outcome import Finished
 from fumehood.engines.engine import Image, Limits
 from fumehood.engines.process import ProcessEngine
 from fumehood.orchestrator.config import JudgingConfig
@@ -23,7 +24,7 @@ from fumehood.orchestrator.slots import Slots
 from fumehood.orchestrator.stop_signals import Stopped, StopRequests
 from fumehood.records.run_folder import RunFolder
 from tests.parts.listening import wait_until
-from tests.unit.orchestrator.test_run import PATIENCE_S, planned_episodes, played
+from tests.unit.orchestrator.test_run import PATIENCE_S, lost, planned_episodes, played
 
 IN_BOXES = BoxPlan(engine=ProcessEngine(), image=Image("", "", ()), limits=Limits())
 
@@ -113,6 +114,17 @@ def test_the_next_episodes_start_before_they_are_played(tmp_path: Path) -> None:
         assert len(run.result().rows()) == 5
     assert prepared.most_playing == 1
     assert len(set(prepared.started)) == 5
+
+
+def test_an_episode_whose_box_does_not_start_is_attempted_again_in_its_slot(tmp_path: Path) -> None:
+    class Failing(Prepared):
+        def _attempt(self, spec: EpisodeSpec, plan: EpisodePlan) -> Attempt:
+            if isinstance(plan, BoxPlan) and plan.await_slot is None:
+                return played(spec)
+            return lost()
+
+    rows = Failing(tmp_path / "run").run(4).rows()
+    assert [(row.attempts, row.outcome) for row in rows] == [(2, Finished("done"))] * 4
 
 
 def test_a_signal_ends_prepared_boxes_without_a_row(tmp_path: Path) -> None:
