@@ -20,6 +20,8 @@ from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
 from fumehood.supervised.frames import receive_frame, send_frame
 
+_MSEAL = 462
+"""On all processors, since Linux 6.10."""
 _F_SETSIG = 10
 prepared: list[JsonObject] = []
 
@@ -80,6 +82,8 @@ def attempt(question: JsonObject) -> JsonObject:
         "starts a program": _can(lambda: os.execv("/bin/true", ["true"])),
         "forks": _can(lambda: os.waitpid(os.fork() or os._exit(0), 0)),
         "traces": ctypes.CDLL(None).ptrace(0, 0, 0, 0) == 0,
+        # Without a length, the call has no effect.
+        "makes a later call": ctypes.CDLL(None).syscall(_MSEAL, 0, 0, 0) == 0,
         "signals its parent": _can(lambda: os.kill(os.getppid(), 0)),
         "starts a thread": _can(_start_thread),
         "limits its parent": _can(lambda: resource.prlimit(os.getppid(), resource.RLIMIT_CORE)),

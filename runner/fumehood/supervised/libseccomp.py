@@ -36,7 +36,8 @@ class Comparison(ctypes.Structure):
 class Rule(NamedTuple):
     """A call with the arguments for which the rule holds; no comparisons for all arguments."""
 
-    call: str
+    call: str | int
+    """Name, or the number on the processor of this machine."""
     comparisons: tuple[Comparison, ...] = ()
     action: int | None = None
     """None for the action of the other rules."""
@@ -69,7 +70,9 @@ def build_program(default: int, action: int, rules: Iterable[Rule]) -> bytes | N
 
 
 def _add(library: ctypes.CDLL, context: ctypes.c_void_p, action: int, rule: Rule) -> None:
-    number = library.seccomp_syscall_resolve_name(rule.call.encode())
+    number = rule.call
+    if isinstance(number, str):
+        number = library.seccomp_syscall_resolve_name(number.encode())
     if number == _NO_SUCH_CALL:  # Unknown to this version of the library.
         return
     array = (Comparison * len(rule.comparisons))(*rule.comparisons)

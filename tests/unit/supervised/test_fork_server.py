@@ -213,6 +213,7 @@ def test_a_process_reaches_nothing_but_its_own_folder(server: ForkServer, tmp_pa
         assert not could["starts a program"]
         assert not could["forks"]
         assert not could["traces"]
+        assert not could["makes a later call"]
         assert not could["limits its parent"]
         assert not could["slows its parent"]
         assert not could["slows its group"]
