@@ -578,6 +578,14 @@ def test_a_manager_does_not_approve_the_own_request_and_the_role_is_granted() ->
     assert scored(record, without).success is False
 
 
+def test_a_clean_batch_that_waits_goes_out_by_itself() -> None:
+    record = task_of("release_batches")
+    moves = careful(record)
+    held = [move for move in moves if as_dict(move).get("status") == "held"]
+    assert is_earned(scored(record, [*held, moves[-1]]))
+    assert not is_earned(scored(record, [moves[-1]]))
+
+
 @pytest.mark.parametrize(
     ("name", "first", "second"),
     [
