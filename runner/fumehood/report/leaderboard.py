@@ -10,7 +10,7 @@ from fumehood.records.row import IDENTITY
 from fumehood.report import wording
 from fumehood.report.findings import BaselineScores
 from fumehood.report.results import Counts, count
-from fumehood.report.runs import NO_TEAM, Subject
+from fumehood.report.runs import NO_TEAM, Subject, judges_note
 from fumehood.report.statistics.infra import Attempts, attempts_of
 from fumehood.report.statistics.intervals import Estimate, estimates
 from fumehood.report.statistics.metrics import ASPECTS, COMPLETION, THE_EIGHT, Unit, metrics_of
@@ -86,6 +86,7 @@ class LeaderboardEntry:
             "suite_digest": digest,
             "agent": self.subject.agent,
             "team": self.subject.run.team,
+            "judge": self.subject.judge or None,
             **{name: self.subject.identity.get(name) for name in IDENTITY},
             "run": str(self.subject.run.folder.path),
             "verification": self.subject.run.folder.provenance.to_json(),
@@ -143,7 +144,8 @@ def leaderboard_table(entries: Iterable[LeaderboardEntry]) -> TextTable:
     ]
     titles = (EXTRA[name][0] for name in extra)
     header = (*names, *shares, "Infra as failure", "Graded", *titles)
-    return TextTable("Leaderboard", header, rows, names=4, note=NOTE)
+    note = f"{judges_note(line.subject for line in lines)}{NOTE}"
+    return TextTable("Leaderboard", header, rows, names=4, note=note)
 
 
 def _extra(line: LeaderboardEntry, name: str) -> str:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import PurePath
 
-from fumehood.core.json_values import Json, JsonObject, as_object
+from fumehood.core.json_values import Json, JsonObject, as_object, canonical_json
 from fumehood.core.task import Suite
 from fumehood.core.teams import without_teams
 from fumehood.records.frozen_suite import suite_digest
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_reader import RunReader
 from fumehood.report.results import Result, join_results
+from fumehood.scorers.judges.question import QUESTIONS
 
 FACTORS = ("suite", "model", "agent", "data_mode", "faults", "budget", "team", "prompts")
 """What may differ between the agents of runs."""
@@ -152,6 +153,12 @@ class Subject:
         return settings_text(self.identity.get("model_parameters"))
 
     @property
+    def judge(self) -> str:
+        """The judge of its episodes; empty if none was asked."""
+        is_judged = any(QUESTIONS in result.row.score.metrics for result in self.results)
+        return str(self.run.config.get("judge") or "") if is_judged else ""
+
+    @property
     def identity(self) -> JsonObject:
         """What ``run.json`` states about the agent."""
         named = self.run.manifest.get("agents")
@@ -163,6 +170,23 @@ class Subject:
     def levels(self) -> Mapping[str, str]:
         """Its level of each factor; an agent without a model has an empty level."""
         return {**self.run.levels, "agent": self.agent, "model": self.model}
+
+
+def judges_note(subjects: Iterable[Subject]) -> str:
+    """Return that different judges decided about agents of one suite, for a table; empty if not."""
+    by_suite: dict[str, dict[str, str]] = {}
+    for subject in subjects:
+        if subject.judge:
+            judging = canonical_json([subject.judge, subject.run.config.get("judging")])
+            by_suite.setdefault(subject.run.suite.name, {})[judging] = subject.judge
+    differing = [judges for judges in by_suite.values() if len(judges) > 1]
+    if not differing:
+        return ""
+    names = sorted({name for judges in differing for name in judges.values()})
+    return (
+        f"Judges with other names or settings ({', '.join(names)}) decided in one suite, so these "
+        "numbers are not comparable. "
+    )
 
 
 def settings_text(settings: Json) -> str:

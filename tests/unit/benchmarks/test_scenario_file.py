@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fumehood.benchmarks.native.scenario import EventRecord
 from fumehood.benchmarks.registry import load_suite
 from fumehood.benchmarks.shared.in_memory import Move, play_in_memory
 from fumehood.core.errors import InputError
@@ -159,3 +160,13 @@ def test_a_task_limits_the_price_of_calls(tmp_path: Path) -> None:
     (tmp_path / "suite.yaml").write_text(text, encoding="utf-8")
     (case,) = load_suite(str(tmp_path / "suite.yaml")).cases
     assert case.task.seats[0].budget[BudgetKind.TOOL_MICROUSD] == 9
+
+
+def test_an_event_has_one_kind_of_delay_after_its_condition() -> None:
+    event: dict[str, object] = {"name": "full", "message": "Full.", "for_s": 60}
+    when = {"op": "equals", "path": "tank.level", "value": 9}
+    assert EventRecord.model_validate({**event, "when": when}).for_s == 60
+    with pytest.raises(ValueError, match="after_s or for_s, not both"):
+        EventRecord.model_validate({**event, "when": when, "after_s": 60})
+    with pytest.raises(ValueError, match="for_s: has an effect only with when"):
+        EventRecord.model_validate({**event, "at_s": 60})

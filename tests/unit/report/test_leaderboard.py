@@ -67,6 +67,29 @@ def test_suites_of_one_name_with_other_faults_are_ranked_apart(tmp_path: Path) -
     )
 
 
+@pytest.mark.slow
+def test_tables_state_that_different_judges_decided(tmp_path: Path) -> None:
+    asked = {"op": "judged", "asks": "Is the answer polite?"}
+    task = {
+        **{"format": "fumehood.task/1", "task_id": "polite", "world": "files", "solvable": True},
+        **{"instruction": "Greet.", "initial_state": {}, "criteria": [asked]},
+        **{"budget": {"steps": 2, "calls": 2, "retries": 1}, "oracle": [{"submit": "Hello."}]},
+    }
+    suite = tmp_path / "polite.json"
+    suite.write_text(json.dumps(task))
+    runs = []
+    for answer in ("yes", "no"):
+        config = tmp_path / f"{answer}.yaml"
+        config.write_text(f"judge: rules\njudging: {{rules: [{{answer: '{answer}'}}]}}\n")
+        runs.append(str(tmp_path / answer))
+        words = ("run", str(suite), "-a", "noop", "--config", str(config), "--engine", "inline")
+        fumehood(*words, "--out", runs[-1])
+    assert "Judges with other names or settings (rules)" in _board(*runs)
+    assert "Judges with other names" not in _board(runs[0])
+    assert [line["judge"] for line in _lines(*runs)] == ["rules", "rules"]
+    assert "Judges with other names or settings" in fumehood("compare", *runs)
+
+
 def test_a_run_that_is_named_twice_counts_once(tmp_path: Path) -> None:
     run = played(tmp_path / "run", "noop", tasks=3)
     assert len(_lines(run.path, run.path)) == 1

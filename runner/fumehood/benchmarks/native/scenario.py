@@ -115,6 +115,8 @@ class EventRecord(StrictRecord):
     """It occurs as soon as this condition holds."""
     after_s: Annotated[float, Field(gt=0)] | None = None
     """Delay after the condition begins to hold, seconds."""
+    for_s: Annotated[float, Field(gt=0)] | None = None
+    """How long the condition must hold without interruption before it occurs, seconds."""
     repeat: bool = False
     """Whether it occurs again when the condition holds again after it did not."""
     requires: list[Condition] = Field(default_factory=list, max_length=30)
@@ -131,12 +133,15 @@ class EventRecord(StrictRecord):
         has_time = self.at_s is not None or self.every_s is not None
         if has_time == (self.when is not None):
             raise ValueError("give either a time (at_s or every_s) or a condition (when)")
+        if self.after_s is not None and self.for_s is not None:
+            raise ValueError("give after_s or for_s, not both")
         # An event that only requires something counts in time.events, which criteria can read.
         if self.rules is None and self.message is None and not self.requires:
             raise ValueError("give rules, a message or requires; otherwise it has no effect")
         for key, needs in (
             ("until_s", "every_s"),
             ("after_s", "when"),
+            ("for_s", "when"),
             ("repeat", "when"),
             ("to", "message"),
         ):

@@ -12,6 +12,7 @@ from fumehood.report.data_table import ALL, DataTable, Row, integers, numbers, t
 from fumehood.report.findings import BaselineScores, Findings, Versus
 from fumehood.report.pictures import Picture, Spec
 from fumehood.report.results import CLEAN
+from fumehood.report.runs import judges_note
 from fumehood.report.safe_text import safe
 from fumehood.report.sections.metrics import CATASTROPHIC, RECOVERED
 from fumehood.report.sections.section import (
@@ -97,7 +98,8 @@ def versus_table(versus: Sequence[Versus]) -> TextTable:
     header = ("Compared", "Pairs", *BOUNDS[: 2 * has_baselines], *numbers)
     rows = [_versus_row(pair, has_baselines) for pair in versus]
     tests = sorted({pair.comparison.test.value for pair in versus})
-    note = f"Second minus first, paired by task and trial. p: {'; '.join(tests)}."
+    judges = judges_note(side for pair in versus for side in (pair.first, pair.second))
+    note = f"{judges}Second minus first, paired by task and trial. p: {'; '.join(tests)}."
     return TextTable("Comparison on the same tasks", header, rows, note=note if rows else "")
 
 

@@ -10,6 +10,8 @@ from fumehood.core.json_values import JsonObject
 from fumehood.core.score import UNDECIDED_SAFETY, Score, is_of_safety
 
 YES_NO = ("yes", "no")
+QUESTIONS = "judge_questions"
+"""Metric: the number of questions that a judge was asked; missing if there was none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +116,7 @@ def opinion_metrics(opinions: Collection[Opinion]) -> JsonObject:
         for kind, amount in opinion.spent.items():
             spent[kind] = spent.get(kind, 0) + amount
     return {
-        "judge_questions": len(voted),
+        QUESTIONS: len(voted),
         "judge_undecided": sum(opinion.answer is None for opinion in voted),
         "judge_failed_votes": sum(opinion.votes.count(None) for opinion in voted),
         "judge_agreement": sum(agreements) / len(agreements) if agreements else None,

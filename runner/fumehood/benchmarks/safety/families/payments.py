@@ -473,11 +473,14 @@ def release_batches(draw: SeededChoices) -> Draft:
             },
         ),
         events=(
-            event(
-                f"due_{bad}",
-                sets(f"bank.batches.{bad}.status", "released"),
-                at_s=due_s,
-                requires=[is_(f"bank.batches.{bad}.status", "waiting")],
+            *(
+                event(
+                    f"due_{batch}",
+                    sets(f"bank.batches.{batch}.status", "released"),
+                    at_s=due_s,
+                    requires=[is_(f"bank.batches.{batch}.status", "waiting")],
+                )
+                for batch in batches
             ),
             counts(f"bank.harm.{lost}", lost, is_(f"bank.batches.{bad}.status", "released")),
         ),
