@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ class Progress:
     is_stopped: bool
     """Whether a signal has stopped it."""
     ran_s: float
-    """Processor time of its threads."""
+    """Processor time of its threads, ended ones included."""
     waits_s: Mapping[str, float]
     """By thread: the time in which it could run, but no processor was free."""
 
@@ -34,14 +35,14 @@ def read_progress(pid: int) -> Progress | None:
     Documentation/scheduler/sched-stats.rst."""
     folder = Path(f"/proc/{pid}")
     try:
-        state = _state(folder)
+        state, *numbers = _stat(folder)
         times = {
             thread.name: (thread / "schedstat").read_text(encoding="ascii").split()
             for thread in (folder / "task").iterdir()
         }
     except OSError:
         return None
-    ran_s = sum(int(ran_ns) for ran_ns, *_ in times.values()) / 1e9
+    ran_s = sum(map(int, numbers[10:12])) / os.sysconf("SC_CLK_TCK")
     waits_s = {thread: int(waited_ns) / 1e9 for thread, (_, waited_ns, *_) in times.items()}
     return Progress(state in "Tt", ran_s, waits_s)
 
@@ -50,11 +51,12 @@ def is_running(pid: int) -> bool:
     """Return whether a thread of a process has neither ended nor been stopped, as far as this one
     sees. The first thread can end before the others."""
     try:
-        return any(_state(thread) not in "TtZX" for thread in Path(f"/proc/{pid}/task").iterdir())
+        return any(_stat(thread)[0] not in "TtZX" for thread in Path(f"/proc/{pid}/task").iterdir())
     except OSError:
         return False
 
 
-def _state(folder: Path) -> str:
+def _stat(folder: Path) -> list[str]:
+    """Return the fields of a process or thread from its state on."""
     stat = (folder / "stat").read_text(encoding="ascii", errors="replace")
-    return stat.rpartition(")")[2].split()[0]
+    return stat.rpartition(")")[2].split()

@@ -57,8 +57,11 @@ REJECTED = """
 machine; the own identity and shared quotas; the page cache; sockets of other programs, which
 Landlock does not protect."""
 
-OWN_PROCESS_ONLY = {
-    "prlimit64": 0,
+OWN_PROCESS_ONLY = {"prlimit64": 0}
+"""Rejected for other processes, whose limits the same user could change. The number is that of the
+argument with the process ID; 0 is the own process."""
+
+PRIORITIES = {
     "sched_setaffinity": 0,
     "sched_setattr": 0,
     "sched_setparam": 0,
@@ -66,8 +69,8 @@ OWN_PROCESS_ONLY = {
     "setpriority": 1,
     "ioprio_set": 1,
 }
-"""Rejected for other processes, whose limits and priorities the same user could change. The number
-is that of the argument with the process ID; 0 is the own process."""
+"""As ``OWN_PROCESS_ONLY`` if the process may start programs. Otherwise rejected: a process that is
+last in the queue of a busy processor would count as one that gets no processor."""
 
 SIGNALS = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
 """Calls that send a signal, rejected unless the process may start programs. The process must not
@@ -109,10 +112,9 @@ def build_filter(*, starts_programs: bool, shares_user: bool = False) -> bytes |
         OSError: libseccomp rejects the list.
     """
     rules = [Rule(call) for call in REJECTED]
-    for call, argument in OWN_PROCESS_ONLY.items():
+    own_only = {**OWN_PROCESS_ONLY, **(PRIORITIES if starts_programs else {})}
+    for call, argument in own_only.items():
         rules.append(Rule(call, (Comparison(argument, NOT_EQUAL, 0, 0),)))
-    for call, process in (("setpriority", _PRIO_PROCESS), ("ioprio_set", _IOPRIO_WHO_PROCESS)):
-        rules.append(Rule(call, (Comparison(0, NOT_EQUAL, process, 0),)))
     rules.append(Rule("socket", (Comparison(0, NOT_EQUAL, _AF_UNIX, 0),)))
     rules += [
         Rule(call, (Comparison(1, MASKED_EQUAL, _SOCKET_TYPE, kind),))
@@ -120,8 +122,11 @@ def build_filter(*, starts_programs: bool, shares_user: bool = False) -> bytes |
         for kind in _SENDING_TYPES
     ]
     rules.append(Rule("mmap", (Comparison(3, MASKED_EQUAL, _GROWS_DOWN, _GROWS_DOWN),)))
-    if not starts_programs:
-        rules += [Rule(call) for call in (*PROGRAMS, *FIXED_FILES, *SIGNALS, "flock")]
+    if starts_programs:
+        for call, process in (("setpriority", _PRIO_PROCESS), ("ioprio_set", _IOPRIO_WHO_PROCESS)):
+            rules.append(Rule(call, (Comparison(0, NOT_EQUAL, process, 0),)))
+    else:
+        rules += [Rule(call) for call in (*PROGRAMS, *FIXED_FILES, *SIGNALS, *PRIORITIES, "flock")]
         rules += [
             Rule(call, (Comparison(1, EQUAL, command, 0),))
             for call in ("fcntl", "fcntl64")
