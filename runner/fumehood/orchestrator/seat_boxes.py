@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from threading import Thread
 
@@ -17,6 +18,11 @@ _ACTIONS = frozenset({"call", "turn_ended"})
 _MODEL_REQUESTS = frozenset({"model_call", "model_refused"})
 """Events of model requests. The seats share providers and the broker, so requests of one seat can
 make those of another one fail."""
+
+
+IDLE_MS_MAX = 30_000
+"""How long no box of an episode may run until its next seat can act. The service sends that within
+a second."""
 
 
 class SeatBoxes:
@@ -55,6 +61,7 @@ class SeatBoxes:
         self._outputs: dict[str, BoxOutput] = {}
         self._input_error: InputError | None = None
         self._threads: list[Thread] = []
+        self._idle_since_ms: float | None = None
 
     def play(self, wall_ms: int) -> None:
         """Run the boxes until the episode is over; with several seats, boxes may run on.
@@ -69,7 +76,7 @@ class SeatBoxes:
             self._run_seat(next(iter(self._boxes)), wall_ms)
             self._raise_input_error()
             return
-        for seat in self._receiver.seats_to_start():
+        for seat in self._receiver.seats_to_start(self._has_stopped):
             thread = Thread(target=self._run_one_of_several, args=(seat, wall_ms), daemon=True)
             self._threads.append(thread)
             thread.start()
@@ -121,6 +128,16 @@ class SeatBoxes:
         self._run_seat(seat, wall_ms)
         if self._receiver.ended_early(seat) and self.ended_early is None:
             self.ended_early = seat
+
+    def _has_stopped(self) -> bool:
+        """Return whether no box has run for too long, other than because Fumehood was delayed."""
+        if any(thread.is_alive() for thread in self._threads):
+            self._idle_since_ms = None
+            return False
+        now_ms = time.monotonic() * 1000 - self._delayed_ms()
+        if self._idle_since_ms is None:
+            self._idle_since_ms = now_ms
+        return now_ms - self._idle_since_ms > IDLE_MS_MAX
 
     def _run_seat(self, seat: str, wall_ms: int) -> None:
         try:
