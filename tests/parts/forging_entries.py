@@ -52,14 +52,6 @@ def _call(faults: str) -> str:
     return canonical_json({**call, "faults": json.loads(faults)})
 
 
-def _ended(*events: str, followed_by: str) -> Records:
-    """Return events, the end of their trace, and one more event."""
-    chain = Chain()
-    for event in events:
-        chain.link(event)
-    return records(*events, chain.end_record(), followed_by)
-
-
 def _exchange(key: str, occurrence: int) -> ModelExchange:
     return ModelExchange(
         seat="agent",
@@ -111,8 +103,8 @@ FORGERIES: dict[str, EpisodeMessage | bytes | tuple[EpisodeMessage, ...]] = {
     "a number that is not finite": records(
         OPENED, '{"final_state":{"a":NaN},"fire_counts":[],"kind":"closed"}'
     ),
-    "an event after the end of the trace": _ended(OPENED, followed_by=OPENED),
-    "an end of the trace that is not the last event": _ended(followed_by="{}"),
+    "an event that opens the episode again": records(OPENED, OPENED),
+    "an end of the trace without a final state": records(OPENED, '{"events":1,"kind":"sealed"}'),
     "an event that is no JSON": records('{"rule":'),
     "a deep event": records(DEEP_EVENT),
     "an event that is no ASCII": Records((Record("é", "0" * 64, 0, 0),)),
@@ -124,6 +116,19 @@ FORGERIES: dict[str, EpisodeMessage | bytes | tuple[EpisodeMessage, ...]] = {
     "two messages in one": _field(2, b"") + _field(2, b""),
 }
 
+
+_CLOSED = '{"final_state":{},"fire_counts":[],"kind":"closed"}'
+_SEALED = '{"events":2,"kind":"sealed"}'
+LATE: dict[str, tuple[EpisodeMessage, ...]] = {
+    "another final state": (records(OPENED, _CLOSED, _CLOSED),),
+    "an event after the final state": (records(OPENED, _CLOSED, _call("[]")),),
+    "an event after the end of the trace": (records(OPENED, _CLOSED, _SEALED, OPENED),),
+    "a message after the end of the trace": (
+        records(OPENED, _CLOSED, _SEALED),
+        records(OPENED),
+    ),
+}
+"""Records that follow the final state."""
 
 CLAIMS: dict[str, tuple[EpisodeMessage, ...]] = {
     "its wall time is longer": (TimeGranted("agent", 10**12), TimeGranted("agent", 10**12)),
@@ -180,7 +185,7 @@ def forge(channel: socket.socket, arguments: JsonObject) -> None:
     """Open the episode, then send forged messages and go on."""
     receive_frame(channel)
     send_frame(channel, message_to_bytes(Opened((SeatSockets("agent", "/nowhere"),))))
-    forged = FORGERIES[str(arguments["forgery"])]
+    forged = {**FORGERIES, **LATE}[str(arguments["forgery"])]
     for message in forged if isinstance(forged, tuple) else (forged,):
         send_frame(channel, message if isinstance(message, bytes) else message_to_bytes(message))
     receive_frame(channel)

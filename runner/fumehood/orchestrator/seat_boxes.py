@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from threading import Thread
 
@@ -9,6 +10,10 @@ from fumehood.core.errors import InfraError, InputError
 from fumehood.core.outcome import Infra, InfraKind
 from fumehood.engines.engine import Box, BoxOutput, BoxSpec, Exit
 from fumehood.orchestrator.trace_receiver import TraceReceiver
+
+IDLE_MS_MAX = 30_000
+"""How long no box of an episode may run until its next seat can act. The service sends that within
+a second."""
 
 
 class SeatBoxes:
@@ -55,6 +60,7 @@ class SeatBoxes:
         self._outputs: dict[str, BoxOutput] = {}
         self._input_error: InputError | None = None
         self._threads: list[Thread] = []
+        self._idle_since_ms: float | None = None
 
     def play(self, wall_ms: int) -> None:
         """Run the boxes until the episode is over; with several seats, boxes may run on.
@@ -69,7 +75,7 @@ class SeatBoxes:
             self._run_seat(next(iter(self._boxes)), wall_ms)
             self._raise_input_error()
             return
-        for seat in self._receiver.seats_to_start():
+        for seat in self._receiver.seats_to_start(self._has_stopped):
             thread = Thread(target=self._run_one_of_several, args=(seat, wall_ms), daemon=True)
             self._threads.append(thread)
             thread.start()
@@ -112,6 +118,16 @@ class SeatBoxes:
             self.ended_early, box_exit = seat, self._exits.get(seat)
             if box_exit is not None and seat in self._counterparts and not may_be_broken:
                 self.infra = self.infra or counterpart_failure(seat, box_exit)
+
+    def _has_stopped(self) -> bool:
+        """Return whether no box has run for too long, other than because Fumehood was delayed."""
+        if any(thread.is_alive() for thread in self._threads):
+            self._idle_since_ms = None
+            return False
+        now_ms = time.monotonic() * 1000 - self._delayed_ms()
+        if self._idle_since_ms is None:
+            self._idle_since_ms = now_ms
+        return now_ms - self._idle_since_ms > IDLE_MS_MAX
 
     def _run_seat(self, seat: str, wall_ms: int) -> None:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread, Timer
 
 from fumehood.core.errors import InfraError
@@ -27,6 +27,8 @@ GRACE_S = 2.0
 """How long a box may run after its seat's work has ended."""
 FLUSH_S = 2.0
 """How long the end of a seat's work may take to arrive after its box has ended."""
+LOOK_S = 1.0
+"""Interval at which an episode that waits for its next seat is checked."""
 
 
 def rejection_kind(field: str) -> InfraKind:
@@ -82,9 +84,22 @@ class TraceReceiver:
         """Begin to read."""
         self._thread.start()
 
-    def seats_to_start(self) -> Iterator[str]:
-        """Yield each seat when its box must start, until the episode ends or a box ended early."""
-        while (name := self._callable.get()) is not None:
+    def seats_to_start(self, has_stopped: Callable[[], bool] = lambda: False) -> Iterator[str]:
+        """Yield each seat when its box must start, until the episode ends or a box ended early.
+
+        Args:
+            has_stopped: called every second without a seat to start; returns whether there will be
+                none. Code that took over the process of the episode can keep all seats waiting.
+        """
+        while True:
+            try:
+                name = self._callable.get(timeout=LOOK_S)
+            except Empty:
+                if has_stopped():
+                    return
+                continue
+            if name is None:
+                return
             yield name
 
     @property

@@ -593,7 +593,7 @@ class _TraceEnd:
         self._seats = {seat.name for seat in spec.seats}
         self._once = set[EpisodeMessage]()
         """Messages that must not come again. Each starts a box, a thread or a process."""
-        self._is_opened = self._is_rejected = False
+        self._is_opened = self._is_rejected = self._is_closed = False
         self._bytes_left = bytes_max
         self._chain = Chain()
         self._fired = Counter[int]()
@@ -640,13 +640,15 @@ class _TraceEnd:
         trace.
 
         The state is unknown. The end of a seat that had ended is replaced, because the work cannot
-        be scored.
+        be scored. If the episode was closed, only the end of the trace is missing.
         """
         plan = self._spec.fault_plan
         counts = tuple(self._fired[rule] for rule in range(len(plan)))
         seats = [seat.name for seat in self._spec.seats]
-        events: list[Event] = [SeatEnded(seat, AgentCrashed(reason)) for seat in seats]
-        events.append(EpisodeClosed({}, counts))
+        events: list[Event] = []
+        if not self._is_closed:
+            events = [SeatEnded(seat, AgentCrashed(reason)) for seat in seats]
+            events.append(EpisodeClosed({}, counts))
         texts = [canonical_json(event.to_json()) for event in events]
         records = [*self._unsent, *map(self._record, texts)]
         records.append(self._record(self._chain.end_record()))
@@ -661,6 +663,9 @@ class _TraceEnd:
             raise ValueError("the trace has ended")
         text = record.event_json
         is_end = '"sealed"' in text and text == self._chain.end_record()
+        if is_end != self._is_closed:
+            # Readers need exactly one final state, at the end of the trace.
+            raise ValueError("the event that closes the episode is not the last one of its trace")
         if not is_end:
             self._check_event(parse_event(text))
         elif not is_last:
@@ -680,6 +685,8 @@ class _TraceEnd:
             opened = EpisodeOpened(replace(self._spec, initial_state={})).to_json()
             if {**event, "state": opened["state"]} != opened:
                 raise ValueError("the first event does not open this episode")
+        elif event["kind"] == "opened":
+            raise ValueError("an event opens the episode again")
         match event:
             case {"kind": "call", "seat": str(seat), "faults": list(faults)}:
                 self._check_seat(seat)
@@ -688,6 +695,7 @@ class _TraceEnd:
             case {"kind": "closed", "fire_counts": list(counts)}:
                 if len(counts) != len(self._spec.fault_plan):
                     raise ValueError("the number of fire counts is wrong")
+                self._is_closed = True
             case {"seat": str(seat)}:
                 self._check_seat(seat)
 

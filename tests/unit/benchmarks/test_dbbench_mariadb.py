@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import gc
 import os
+import resource
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from fumehood.benchmarks.dbbench import mariadb_server
-from fumehood.benchmarks.dbbench.mariadb_server import server
 from fumehood.benchmarks.dbbench.world_mariadb import MariaDbSql
 from fumehood.benchmarks.registry import load_suite
 from fumehood.benchmarks.shared.in_memory import Move, play_in_memory
-from fumehood.core.errors import InfraError, InputError, SpecError
+from fumehood.core.errors import InputError, SpecError
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.task import Case
 from fumehood.core.tools import Failure, ToolCall, Value
@@ -159,19 +159,6 @@ def test_no_file_can_be_read() -> None:
     assert _result(_world(), "SELECT LOAD_FILE('/etc/passwd')") == "[(None,)]"
 
 
-@pytest.mark.slow
-def test_attempts_are_isolated_and_dropped() -> None:
-    first, second = _world(), _world()
-    assert "attempt" not in _result(second, "SHOW DATABASES")
-    assert _result(first, "DELETE FROM `Two % words`") == "[]"
-    assert _result(second, "SELECT COUNT(*) FROM `Two % words`") == "[(2,)]"
-    del first, second
-    gc.collect()
-    last = _world()
-    names = [str(name) for (name,) in server().trusted("SHOW DATABASES")]
-    assert [name for name in names if name.startswith("attempt")] == [last._database._name]  # type: ignore[attr-defined]
-
-
 def test_a_statement_that_does_not_end_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mariadb_server, "READ_TIMEOUT_S", 0.3)
     world = _world()
@@ -207,24 +194,12 @@ def test_a_destroyed_database_is_not_an_infrastructure_failure(
 
 
 @pytest.mark.slow
-def test_a_lock_of_an_ended_attempt_does_not_block_others() -> None:
-    world = _world()
-    for query in ("XA START 'x'", "DELETE FROM `Two % words`", "XA END 'x'", "XA PREPARE 'x'"):
-        _result(world, query)
-    del world
-    gc.collect()
-    started = time.monotonic()
-    assert _world().state == {"tables": [TABLE]}
-    assert time.monotonic() - started < mariadb_server.READ_TIMEOUT_S
-    assert _world().state == {"tables": [TABLE]}
-
-
-@pytest.mark.slow
 def test_the_server_has_no_port_and_ends_with_its_process() -> None:
     code = (
         "import sys\n"
-        "from fumehood.benchmarks.dbbench.mariadb_server import server\n"
-        "row = server().trusted('SELECT @@datadir, @@skip_networking, @@pid_file')\n"
+        "from fumehood.benchmarks.dbbench.mariadb_server import MariaDbServer\n"
+        "server = MariaDbServer()\n"
+        "row = server.trusted('SELECT @@datadir, @@skip_networking, @@pid_file')\n"
         "print(*row[0], flush=True)\n"
         "sys.stdin.read()\n"
     )
@@ -243,21 +218,6 @@ def test_the_server_has_no_port_and_ends_with_its_process() -> None:
     assert not Path(f"/proc/{server_pid}").exists()
 
 
-@pytest.mark.slow
-def test_a_killed_server_is_replaced_for_the_next_attempt() -> None:
-    world, first = _world(), server()
-    ((pid_file,),) = first.trusted("SELECT @@pid_file")
-    os.kill(int(Path(str(pid_file)).read_text(encoding="ascii")), signal.SIGKILL)
-    assert _result(world, "SELECT 1").startswith("rejected the statement took too long or broke")
-    deadline = time.monotonic() + 10
-    while first.alive and time.monotonic() < deadline:
-        time.sleep(0.02)
-    with pytest.raises(InfraError, match="MariaDB has ended"):
-        _result(world, "SELECT 1")
-    assert _result(_world(), "SELECT COUNT(*) FROM `Two % words`") == "[(2,)]"
-    assert not Path(str(pid_file)).parent.exists()
-
-
 def test_a_missing_server_is_reported_with_the_install_command(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -270,32 +230,64 @@ def test_a_missing_server_is_reported_with_the_install_command(
 @pytest.mark.parametrize(
     "statement",
     [
-        "SELECT GET_LOCK('message', 0)",
-        "SELECT is_used_lock ('message')",
         "SET SESSION max_statement_time = 0",
         "/*! SET max_statement_time = 0 */",
-        "EXECUTE IMMEDIATE CONCAT('SELECT GET_', 'LOCK(1, 0)')",
+        "EXECUTE IMMEDIATE 'SELECT 1'",
         "BEGIN NOT ATOMIC SET @a = 1; END",
-        "SELECT @'a' := 1",
         "DO SLEEP(1)",
     ],
 )
-def test_no_statement_reaches_beyond_its_attempt(statement: str) -> None:
+def test_no_statement_changes_the_limits_of_its_session(statement: str) -> None:
     assert _result(_world(), statement).startswith("rejected")
 
 
-def test_an_attempt_has_few_user_variables() -> None:
-    """The server does not count their memory, and all attempts share it."""
+SLOW = "INSTR(REPEAT('a', 1000000 + a * 0), CONCAT(REPEAT('a', 500000), 'b'))"
+"""An expression that takes minutes and ignores that it is killed."""
+
+
+@pytest.mark.slow
+def test_a_column_whose_calculation_does_not_end_delays_no_other_attempt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(mariadb_server, "READ_TIMEOUT_S", 3)
+    world, other = _world(), _world()
+    assert _result(world, f"CREATE TABLE slow (a INT, b INT AS ({SLOW}))") == "[]"
+    assert _result(world, "INSERT INTO slow (a) VALUES (1)") == "[]"
+    reading = Thread(target=lambda: world.state)
+    reading.start()
+    assert _result(other, "UPDATE `Two % words` SET Note = 'x'") == "[]"
+    assert other.state["tables"]
+    assert reading.is_alive(), "the control"
+    reading.join()
+    assert world.state["tables"] == [TABLE, {"name": "slow", "columns": [], "rows": []}]
+
+
+@pytest.mark.slow
+def test_statements_that_do_not_end_use_up_only_the_sessions_of_their_attempt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(mariadb_server, "READ_TIMEOUT_S", 0.3)
     world = _world()
-    for number in range(16):
-        assert "rejected" not in _result(world, f"SELECT 'a@b.c', @v{number} := 1 /* @x */")
-    assert "rejected" in _result(world, "SELECT @another := 1")
-    assert "rejected" not in _result(world, "SELECT @v0")
+    endless = f"SELECT {SLOW.replace('a * 0', '0')}"
+    for _ in range(mariadb_server.SESSIONS_MAX):
+        assert _result(world, endless).startswith("rejected the statement took too long")
+    assert _result(world, "SELECT 1").startswith("rejected too many earlier statements")
+    assert world.state["tables"] == [TABLE]
+
+
+def test_large_rows_do_not_fill_the_memory_of_the_service() -> None:
+    world = _world()
+    assert _result(world, "CREATE TABLE wide (a INT, b LONGTEXT AS (REPEAT('x', 1000000)))") == "[]"
+    assert _result(world, "INSERT INTO wide (a) VALUES " + ", ".join(["(1)"] * 100)) == "[]"
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert _result(world, "SELECT b, b, b FROM wide").endswith("[TRUNCATED]")
+    assert world.state["tables"] == [TABLE, {"name": "wide", "columns": [], "rows": []}]
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak < 256 << 10, "KiB"
 
 
 @pytest.mark.slow
 def test_a_database_that_would_fill_the_disk_is_removed() -> None:
-    world, other = _world(), _world()
+    world = _world()
     _result(world, "CREATE TABLE large (x LONGTEXT)")
     _result(world, "INSERT INTO large VALUES (REPEAT('x', 60000))")
     for _ in range(14):
@@ -304,4 +296,3 @@ def test_a_database_that_would_fill_the_disk_is_removed() -> None:
     else:
         pytest.fail("the database is too large")
     assert world.state["tables"] == []
-    assert other.state["tables"] == [TABLE]

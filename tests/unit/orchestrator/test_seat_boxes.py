@@ -10,6 +10,7 @@ import pytest
 from fumehood.core.errors import FumehoodError, InfraError, InputError
 from fumehood.core.outcome import Infra, InfraKind
 from fumehood.engines.engine import BoxSpec, Exit, ExitReason
+from fumehood.orchestrator import seat_boxes, trace_receiver
 from fumehood.orchestrator.seat_boxes import SeatBoxes
 from fumehood.orchestrator.trace_receiver import TraceReceiver
 from fumehood.wire.ports import EpisodeMessage, SeatReady, SeatWorkEnded
@@ -85,6 +86,23 @@ class _Granted(TraceReceiver):
     def __init__(self, granted_ms: int) -> None:
         super().__init__(iter(()), ("agent",), in_turn=False)
         self.granted_ms = granted_ms
+
+
+def test_an_episode_ends_if_no_box_runs_and_no_seat_can_act(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(trace_receiver, "LOOK_S", 0.001)
+    monkeypatch.setattr(seat_boxes, "IDLE_MS_MAX", 1)
+    messages = SimpleQueue[EpisodeMessage | None]()
+    for message in (SeatReady("a"), SeatWorkEnded("a")):
+        messages.put(message)
+    receiver = TraceReceiver(iter(messages.get, None), ("a", "b"), in_turn=True, flush_s=30)
+    receiver.start()
+    specs = {seat: BoxSpec(image=image(seat), socket_dir=Path("/")) for seat in ("a", "b")}
+    boxes = SeatBoxes(starting({"a": MemoryBox(NORMAL), "b": MemoryBox(NORMAL)}), specs, receiver)
+    boxes.play(WALL_MS)
+    assert not receiver.all_work_ended, "the seat b never acts"
+    messages.put(None)
 
 
 def test_the_outputs_of_several_boxes_are_titled_by_seat() -> None:

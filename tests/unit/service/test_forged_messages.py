@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,6 +63,21 @@ def test_a_forged_message_ends_its_own_episode_as_failed(server: ForkServer, for
     reason = "the process of the episode sent a message that is not valid"
     assert any(AgentCrashed(reason).detail in record.event_json for record in records)
     assert child.wait(0) is not None
+
+
+@pytest.mark.parametrize("forgery", forging_entries.LATE)
+def test_a_trace_has_one_final_state_before_its_end(server: ForkServer, forgery: str) -> None:
+    child = server.start("forge", {"forgery": forgery}, Limits())
+    episode = ForkedEpisode(episode_spec(), child, b"", id, TRACE_BYTES_MAX)
+    records = [
+        record
+        for message in episode.messages()
+        if isinstance(message, Records)
+        for record in message.records
+    ]
+    verify_chain(records)
+    kinds = [json.loads(record.event_json)["kind"] for record in records]
+    assert kinds == ["opened", "closed", "sealed"]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from fumehood.benchmarks.dbbench.mariadb_server import server
 from fumehood.core.episode_spec import DataMode, DataSource, EpisodeSpec
 from fumehood.core.errors import InfraError
 from fumehood.core.json_values import JsonObject
@@ -68,21 +69,13 @@ def test_a_process_reaches_only_the_database_of_its_episode() -> None:
         answered_by(open_outside(database("one"))) as one,
         answered_by(open_outside(database("two"))) as two,
     ):
-        (row,) = server().trusted(
-            "SELECT MAX(schema_name) FROM information_schema.schemata "
-            "WHERE schema_name LIKE 'attempt%'"
-        )
-        other = str(row[0])
-        assert server().trusted(f"SELECT word FROM {other}.secrets") == [("owl",)], "the control"
         for statement in (
-            f"SELECT * FROM {other}.secrets",
-            f"DROP DATABASE {other}",
             "SELECT user FROM mysql.user",
             "SET GLOBAL max_connections = 1",
             "KILL 1",
-            "SELECT GET_LOCK('a', 1)",
         ):
             assert "rejected" in one.ask("mariadb", {"statement": statement}), statement
+        assert one.ask("mariadb", {"statement": "DROP DATABASE task"})["wrote"]
         shown = two.ask("mariadb", {"statement": "SELECT word FROM secrets"})
         assert shown == {"text": "[('owl',)]", "wrote": False}
         assert two.ask("mariadb", {})["tables"] == [TABLE]
@@ -97,18 +90,18 @@ def test_a_question_of_another_form_changes_nothing() -> None:
 
 
 @needs_mariadb
-def test_only_the_end_of_its_server_is_evidence_against_a_database() -> None:
+def test_the_end_of_its_server_is_no_failure_of_the_infrastructure() -> None:
+    """A statement of the agent may have ended it."""
     outside = open_outside(database("one"))
     assert outside is not None
     with answered_by(outside) as asker:
-        asker.ask("mariadb", {"statement": "SELECT"})
-        assert not outside.has_failed
-        server().stop()
+        row = str(asker.ask("mariadb", {"statement": "SELECT @@pid_file"})["text"])
+        os.kill(int(Path(row[3:-4]).read_text(encoding="ascii")), signal.SIGKILL)
         # The statement in progress may have been the reason.
         assert "rejected" in asker.ask("mariadb", {"statement": "SELECT 1"})
-        with pytest.raises(InfraError, match="has ended"):
-            asker.ask("mariadb", {"statement": "SELECT 1"})
-        assert outside.has_failed
+        with pytest.raises(InfraError, match="MariaDB"):
+            asker.ask("mariadb", {})
+    assert not outside.has_failed
 
 
 def test_a_process_fetches_only_what_the_policy_of_the_run_allows(tmp_path: Path) -> None:

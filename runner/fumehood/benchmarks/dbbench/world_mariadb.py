@@ -1,4 +1,4 @@
-"""The world ``sql`` on a MariaDB server, where each attempt has its own database and user.
+"""The world ``sql`` on a MariaDB server of its own.
 
 State and tool equal those of ``sql``. Clock and random numbers are MariaDB's own.
 """
@@ -6,25 +6,32 @@ State and tool equal those of ``sql``. Clock and random numbers are MariaDB's ow
 from __future__ import annotations
 
 import re
+import time
 import weakref
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fumehood.benchmarks.dbbench.database import Rejected, cell_to_json, quote_name
-from fumehood.benchmarks.dbbench.mariadb_server import STRICT, MariaDbServer, mariadbd, server
+from fumehood.benchmarks.dbbench.mariadb_server import (
+    DATABASE,
+    STRICT,
+    LargeResult,
+    MariaDbServer,
+    mariadbd,
+    read_rows,
+)
 from fumehood.benchmarks.dbbench.world import RESULT_CHARS_MAX, Sql
 from fumehood.benchmarks.dbbench.world import ROWS_MAX as SHOWN_ROWS_MAX
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InfraError, SpecError
-from fumehood.core.json_values import Json, JsonObject, copy_object
+from fumehood.core.json_values import Json, JsonObject, copy_object, json_bytes
 from fumehood.third_party.outside import JsonOutside, Outside
 from fumehood.third_party.process import QuestionFailed, are_routed, checker
 
-RIGHTS = (
-    "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, ALTER, INDEX, REFERENCES, CREATE VIEW, SHOW VIEW"
-)
-"""Without routines, triggers, events and locks, which could outlive or block statements."""
+if TYPE_CHECKING:
+    from pymysql.connections import Connection
+
 READING_KEYWORDS = ("select", "show", "describe", "desc", "explain", "with", "values", "(")
 WRITING_KEYWORDS = (
     *("insert", "update", "delete", "replace", "truncate", "create", "drop", "alter", "rename"),
@@ -34,23 +41,15 @@ WRITING_KEYWORDS = (
 FILE_BYTES_MAX = 64 << 20
 """Size of the database of an attempt, on the disk of this machine."""
 _COMMENTS = re.compile(r"(?:\s+|--\s[^\n]*|#[^\n]*|/\*(?!M?!).*?\*/)+", re.DOTALL)
-_LOCKS = re.compile(r"\b(?:get_lock|is_free_lock|is_used_lock|release_(?:all_)?locks?)\b", re.I)
-"""Named locks belong to the whole server, so attempts could exchange messages through them."""
-VARIABLES_MAX = 16
-"""Number of user variables of an attempt. Each has at most 1 MiB, which the server does not count
-as memory of the attempt."""
-_TEXTS = re.compile(
-    r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|/\*(?!M?!).*?\*/|--\s[^\n]*|#[^\n]*""", re.DOTALL
-)
-"""Texts and comments."""
-_VARIABLES = re.compile(r"(?<!@)@(?!@)(`[^`]*`|[\w.$]*)")
 ROWS_MAX = 10_000
 """Limit of a table's rows in the state."""
 QUESTION_BYTES_MAX = 8 << 20
 """A statement is one argument of a call, and a character has up to six bytes in JSON."""
-DATABASE_ALIAS = "task"
-"""Name of the database in all results, so that no trace depends on the number of earlier
-attempts."""
+RESULT_BYTES_MAX = 1 << 20
+"""Size of the rows of a statement that are read. An agent sees less."""
+STATE_TIMEOUT_S = 10.0
+"""Time to read all tables. An agent can define columns whose calculation does not end."""
+_TABLE_TIMEOUT_S = 5
 _INVALID_NAME_CODES = frozenset({1059, 1060, 1103, 1166})
 """A name is too long, duplicate or empty. SQLite accepts such names, and one record of dbbench has
 one."""
@@ -87,15 +86,18 @@ def _new_database(state: JsonObject) -> MariaDbAttempt:
     if not isinstance(is_strict, bool):
         raise SpecError("initial_state.strict", "must be true or false")
     preload()
-    return MariaDbAttempt(server(), STRICT if is_strict else "")
+    return MariaDbAttempt(MariaDbServer(STRICT if is_strict else ""))
 
 
 def open_outside(spec: EpisodeSpec) -> Outside:
     """Open the database of an episode, with the tables of its task."""
     state = copy_object(spec.initial_state)
     database = _new_database(state)
-    Sql(state, database)
-    server = database.server
+    try:
+        Sql(state, database)
+    except SpecError:
+        database.stop()
+        raise
 
     def answer(question: Any) -> JsonObject:
         match question:
@@ -109,7 +111,11 @@ def open_outside(spec: EpisodeSpec) -> Outside:
         return {"tables": [*database.tables()]}
 
     return JsonOutside(
-        answer, question_bytes_max=QUESTION_BYTES_MAX, is_down=lambda: not server.alive
+        answer,
+        question_bytes_max=QUESTION_BYTES_MAX,
+        # A statement of the agent may have ended the server.
+        is_down=lambda: False,
+        close=database.stop,
     )
 
 
@@ -142,21 +148,13 @@ class RemoteDatabase:
 
 
 class MariaDbAttempt:
-    """Implements ``SqlDatabase`` with one database of a server. Use it from one thread at a
-    time."""
+    """Implements ``SqlDatabase`` with a server. Use it from one thread at a time."""
 
-    def __init__(self, server: MariaDbServer, sql_mode: str = STRICT) -> None:
-        """Create an empty database.
-
-        Raises:
-            InfraError: The server fails.
-        """
-        self.server = server
-        self._sql_mode = sql_mode
-        self._name = server.begin_attempt(RIGHTS)
-        weakref.finalize(self, server.ended_attempts.append, self._name)
+    def __init__(self, server: MariaDbServer) -> None:
+        """Use the empty database of a server, which ends with this object."""
+        self._server = server
+        self.stop = weakref.finalize(self, server.stop)
         self._initial_tables: list[str] = []
-        self._variables = set[str]()
 
     def create_table(
         self, name: str, columns: Sequence[str], rows: Sequence[Sequence[Json]]
@@ -166,42 +164,45 @@ class MariaDbAttempt:
         placeholders = ", ".join(["%s"] * len(columns))
         table = quote_name(name).replace("%", "%%")
         try:
-            with self.server.connection(self._name, self._sql_mode).cursor() as cursor:
+            with self._server.session().cursor() as cursor:
                 cursor.execute(f"CREATE TABLE {quote_name(name)} ({definitions})")
                 cursor.executemany(f"INSERT INTO {table} VALUES ({placeholders})", rows)
         except import_module("pymysql").err.Error as error:
             if error.args[0] in _INVALID_NAME_CODES:
                 return
-            raise Rejected(self._message(error)) from None
+            raise Rejected(_message(error)) from None
         self._initial_tables.append(name)
 
     def execute(self, statement: str, rows_max: int) -> tuple[str, bool]:
         """Execute one statement of an agent as a transaction."""
         is_reading = _is_reading(statement)
-        variables = self._variables | _variables(statement)
-        if len(variables) > VARIABLES_MAX:
-            raise Rejected(f"more than {VARIABLES_MAX} user variables")
-        self._variables = variables
         pymysql = import_module("pymysql")
-        connection = self.server.connection(self._name, self._sql_mode)
-        cursor = connection.cursor(pymysql.cursors.SSCursor)
+        session = self._session()
+        cursor = session.cursor(pymysql.cursors.SSCursor)
+        rows: list[tuple[Any, ...]] = []
         try:
             cursor.execute(statement)
-            rows = list(cursor.fetchmany(rows_max + 1)) if cursor.description else []
-            if len(rows) > rows_max:
-                self._disconnect(cursor)  # The remaining rows are not read.
-            else:
-                cursor.close()
-                connection.commit()
+            for row in read_rows(cursor, rows_max, RESULT_BYTES_MAX):
+                rows.append(row)  # A larger result keeps these rows.
+            session.commit()
+        except LargeResult:
+            self._server.end_session(cursor)
         except (pymysql.err.Error, ValueError) as error:
-            if not connection.open or error.args[0] in _CONNECTION_LOST_CODES:
-                self._disconnect(cursor)
+            if not session.open or error.args[0] in _CONNECTION_LOST_CODES:
+                self._server.end_session(cursor)
                 raise Rejected("the statement took too long or broke the connection") from None
-            raise Rejected(self._message(error)) from None
+            raise Rejected(_message(error)) from None
         if not is_reading:
             self._limit_size()
-        visible = [tuple(map(self._replace_name, row)) for row in rows[:rows_max]]
-        return str(visible), not is_reading
+        return str(rows), not is_reading
+
+    def _session(self) -> Connection:
+        try:
+            return self._server.session()
+        except InfraError:
+            if not self._server.alive:
+                raise
+            raise Rejected("too many earlier statements have not ended") from None
 
     def _limit_size(self) -> None:
         """Remove a database that would fill the disk, or the memory when its state is read.
@@ -209,58 +210,61 @@ class MariaDbAttempt:
         Raises:
             Rejected: the database was removed.
         """
-        ((size,),) = self.server.trusted(
+        ((size,),) = self._server.trusted(
             "SELECT COALESCE(SUM(file_size), 0) FROM information_schema.innodb_sys_tablespaces "
-            f"WHERE name LIKE '{self._name}/%'"
+            f"WHERE name LIKE '{DATABASE}/%'"
         )
         if int(str(size)) > FILE_BYTES_MAX:
-            self.server.trusted(
-                f"DROP DATABASE IF EXISTS {self._name}",
-                f"CREATE DATABASE {self._name} CHARACTER SET utf8mb4",
+            self._server.trusted(
+                f"DROP DATABASE IF EXISTS {DATABASE}",
+                f"CREATE DATABASE {DATABASE} CHARACTER SET utf8mb4",
             )
-            self.server.disconnect(self._name)
+            self._server.end_session()
             raise Rejected(f"the database exceeds {FILE_BYTES_MAX} bytes and was removed")
 
     def tables(self) -> list[JsonObject]:
         """Return the initial tables in their order, then those of the agent by name."""
-        rows = self.server.trusted(
+        rows = self._server.trusted(
             # An agent may have dropped the whole database.
-            f"CREATE DATABASE IF NOT EXISTS {self._name} CHARACTER SET utf8mb4",
-            f"SHOW FULL TABLES FROM {self._name} WHERE Table_type = 'BASE TABLE'",
+            f"CREATE DATABASE IF NOT EXISTS {DATABASE} CHARACTER SET utf8mb4",
+            f"SHOW FULL TABLES FROM {DATABASE} WHERE Table_type = 'BASE TABLE'",
         )
         names = {str(row[0]) for row in rows}
         initial = [name for name in self._initial_tables if name in names]
-        return [self._table(name) for name in (*initial, *sorted(names.difference(initial)))]
-
-    def _table(self, name: str) -> JsonObject:
-        try:
-            return self._read_table(name)
-        except InfraError:
-            self.server.trusted("DO 0")  # Raises an error if the server has failed.
+        ends_at, bytes_left = time.monotonic() + STATE_TIMEOUT_S, FILE_BYTES_MAX
+        tables: list[JsonObject] = []
+        for name in (*initial, *sorted(names.difference(initial))):
+            table = None
+            if time.monotonic() < ends_at:
+                table = self._table(name, bytes_left)
             # The agent created an unreadable table, such as a merge of missing tables.
-            return {"name": name, "columns": [], "rows": []}
+            tables.append(table or {"name": name, "columns": [], "rows": []})
+            bytes_left -= json_bytes(tables[-1])
+        return tables
 
-    def _read_table(self, name: str) -> JsonObject:
-        table = f"{self._name}.{quote_name(name)}"
+    def _table(self, name: str, bytes_max: int) -> JsonObject | None:
+        try:
+            return self._read_table(name, bytes_max)
+        except InfraError:
+            self._server.trusted("DO 0")  # Raises an error if the server has failed.
+            return None
+
+    def _read_table(self, name: str, bytes_max: int) -> JsonObject:
+        table = f"{DATABASE}.{quote_name(name)}"
         columns: list[Json] = [
-            str(row[0]) for row in self.server.trusted(f"SHOW COLUMNS FROM {table}")
+            str(row[0]) for row in self._server.trusted(f"SHOW COLUMNS FROM {table}")
         ]
-        rows = self.server.trusted(f"SELECT * FROM {table} LIMIT {ROWS_MAX}")
+        rows = self._server.trusted(
+            f"SET STATEMENT max_statement_time = {_TABLE_TIMEOUT_S} FOR "
+            f"SELECT * FROM {table} LIMIT {ROWS_MAX}",
+            bytes_max=bytes_max,
+        )
         cells: list[Json] = [[cell_to_json(value) for value in row] for row in rows]
         return {"name": name, "columns": columns, "rows": cells}
 
-    def _disconnect(self, cursor: Any) -> None:
-        """Close a connection in an unknown state."""
-        if cursor._result is not None:
-            # Otherwise PyMySQL reads all remaining rows.
-            cursor._result.unbuffered_active = False
-        self.server.disconnect(self._name)
 
-    def _replace_name(self, value: Any) -> Any:
-        return value.replace(self._name, DATABASE_ALIAS) if isinstance(value, str) else value
-
-    def _message(self, error: Exception) -> str:
-        return ": ".join(map(str, error.args)).replace(self._name, DATABASE_ALIAS)
+def _message(error: Exception) -> str:
+    return ": ".join(map(str, error.args))
 
 
 def _is_reading(statement: str) -> bool:
@@ -272,18 +276,6 @@ def _is_reading(statement: str) -> bool:
     comments = _COMMENTS.match(statement)
     begin = statement[comments.end() if comments else 0 :].lower()
     is_reading = begin.startswith(READING_KEYWORDS)
-    if (not is_reading and not begin.startswith(WRITING_KEYWORDS)) or _LOCKS.search(statement):
+    if not is_reading and not begin.startswith(WRITING_KEYWORDS):
         raise Rejected("1235: this statement is not supported")
     return is_reading
-
-
-def _variables(statement: str) -> set[str]:
-    """Return the names of the user variables in a statement.
-
-    Raises:
-        Rejected: a name is in quotes, like a text.
-    """
-    names = {name.strip("`").lower() for name in _VARIABLES.findall(_TEXTS.sub(" ", statement))}
-    if "" in names:
-        raise Rejected("names of user variables cannot be in quotes")
-    return names

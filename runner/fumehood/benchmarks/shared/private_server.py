@@ -25,7 +25,7 @@ SERVER_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _SUPERVISOR = """
 ulimit -c 0; ulimit -v "$MEMORY_KB_MAX"
 exec 3<&0
-"$@" >errors 2>&1 3<&- &
+nice -n "$NICE" "$@" >errors 2>&1 3<&- &
 server=$!
 (cat <&3 >/dev/null; kill "-$SIGNAL" $server) &
 watch=$!
@@ -57,7 +57,7 @@ class PrivateServer:
     def give_away(self) -> None:
         """Make the folder the server's, which could from now on replace its files with links."""
         if os.geteuid() == 0:
-            for path in (self.folder, *self.folder.iterdir()):
+            for path in (self.folder, *self.folder.rglob("*")):
                 os.chown(path, SERVER_UID, SERVER_UID)
 
     def prepare(self, command: Sequence[str | Path], script: str = "") -> None:
@@ -108,7 +108,9 @@ class PrivateServer:
         Raises:
             InfraError: it does not answer in time.
         """
-        limits = {"MEMORY_KB_MAX": str(memory_kb_max), "SIGNAL": end_signal}
+        # A service runs before boxes; statements of an agent must not.
+        nice = max(0, -os.getpriority(os.PRIO_PROCESS, 0))
+        limits = {"MEMORY_KB_MAX": str(memory_kb_max), "SIGNAL": end_signal, "NICE": str(nice)}
         self._process = subprocess.Popen(
             ["/bin/sh", "-c", _SUPERVISOR, self._name, *map(str, command)],
             stdin=subprocess.PIPE,
