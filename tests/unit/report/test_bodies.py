@@ -27,7 +27,7 @@ from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.report.model_texts import Conversation
 from fumehood.report.page.bodies import episode_body, state_changes, task_body
 from fumehood.report.page.contents import embedded_json, packed
-from fumehood.report.page.texts import TEXT_CHARS_MAX, shown, shown_json
+from fumehood.report.page.texts import TEXT_CHARS_MAX, compact, shown, shown_json
 from fumehood.report.results import join_results
 from fumehood.report.traces import read_traces
 from fumehood_agent.in_process import InProcessSession
@@ -196,8 +196,9 @@ def test_no_text_closes_its_element(text: str) -> None:
     st.recursive(st.none() | st.integers() | st.text(), lambda inner: st.lists(inner, max_size=3))
 )
 def test_packed_data_unpacks_and_packing_is_deterministic(value: Any) -> None:
-    assert packed(value) == packed(value)
-    assert json.loads(gzip.decompress(base64.b64decode(packed(value)))) == value
+    texts = [compact(value), compact([value])]
+    assert packed(texts) == packed(texts)
+    assert json.loads(gzip.decompress(base64.b64decode(packed(texts)))) == [value, [value]]
 
 
 def test_long_texts_are_cut_with_a_note() -> None:

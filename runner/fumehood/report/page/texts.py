@@ -15,6 +15,7 @@ LINE_CHARS = 100
 # ``json.dumps`` would create an encoder for each value.
 _one_line = json.JSONEncoder(ensure_ascii=False).encode
 _indented = json.JSONEncoder(ensure_ascii=False, indent=1).encode
+_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def shown(text: str) -> str:
@@ -31,3 +32,8 @@ def shown_json(value: Any) -> str:
         value = dict(value)
     line = _one_line(value)
     return shown(line if len(line) <= LINE_CHARS else _indented(value))
+
+
+def compact(value: Any) -> str:
+    """Return a value as JSON without blanks, for the script of a page."""
+    return _compact(value)
