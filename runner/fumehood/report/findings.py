@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from fumehood.core.episode_spec import SeatSpec
+from fumehood.core.json_values import short_json
 from fumehood.core.task import Case, Suite
 from fumehood.records.row import EpisodeName
 from fumehood.report.model_texts import Conversation
 from fumehood.report.page.bodies import episode_body
-from fumehood.report.page.texts import compact, shown
+from fumehood.report.page.texts import shown
 from fumehood.report.results import Counts, Result, Results, by_domain, by_family, count
 from fumehood.report.runs import Run, Subject
 from fumehood.report.statistics.failures import Attribution, Label, attribute
@@ -321,7 +322,7 @@ class _Reader:
         seats = received(case, name.trial)
         if tuple(seats) != case.task.seats:
             body["instructions"] = [shown(seat.instruction) for seat in seats]
-        return compact(body)
+        return short_json(body)
 
 
 def _of_groups(groups: Mapping[str, Results], own: Baselines) -> dict[str, GroupFindings]:

@@ -18,6 +18,7 @@ from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.evidence import read_evidence
 from fumehood.core.fault_plan import FaultRule
 from fumehood.core.gold import Gold
+from fumehood.core.json_values import short_json
 from fumehood.core.ledger import Budget, BudgetKind
 from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.core.state_diff import changes
@@ -27,7 +28,7 @@ from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.report.model_texts import Conversation
 from fumehood.report.page.bodies import episode_body, state_changes, task_body
 from fumehood.report.page.contents import embedded_json, packed
-from fumehood.report.page.texts import TEXT_CHARS_MAX, compact, shown, shown_json
+from fumehood.report.page.texts import TEXT_CHARS_MAX, shown, shown_json
 from fumehood.report.results import join_results
 from fumehood.report.traces import read_traces
 from fumehood_agent.in_process import InProcessSession
@@ -196,7 +197,7 @@ def test_no_text_closes_its_element(text: str) -> None:
     st.recursive(st.none() | st.integers() | st.text(), lambda inner: st.lists(inner, max_size=3))
 )
 def test_packed_data_unpacks_and_packing_is_deterministic(value: Any) -> None:
-    texts = [compact(value), compact([value])]
+    texts = [short_json(value), short_json([value])]
     assert packed(texts) == packed(texts)
     assert json.loads(gzip.decompress(base64.b64decode(packed(texts)))) == [value, [value]]
 

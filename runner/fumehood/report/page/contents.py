@@ -14,11 +14,12 @@ from typing import Any
 
 from markupsafe import Markup
 
+from fumehood.core.json_values import short_json
 from fumehood.core.outcome import outcome_name
 from fumehood.core.task import Case
 from fumehood.report.findings import Findings, SubjectFindings
 from fumehood.report.page.bodies import task_body
-from fumehood.report.page.texts import compact, shown
+from fumehood.report.page.texts import shown
 from fumehood.report.results import CLEAN, Result
 from fumehood.report.statistics.failures import TITLES, Label
 
@@ -84,7 +85,7 @@ def _by_task(findings: Findings) -> dict[TaskKey, _Attempts]:
 
 def _task_with_episodes(attempts: _Attempts, first_row: int) -> str:
     """Return the JSON of a task, with that of its episodes."""
-    task = compact({**task_body(attempts.case), "row": first_row})
+    task = short_json({**task_body(attempts.case), "row": first_row})
     bodies = ",".join(agent.bodies[result.row.name] for _, agent, result in attempts.episodes)
     return f'{task[:-1]},"episodes":[{bodies}]}}'
 
@@ -137,7 +138,7 @@ def _failure(agent: SubjectFindings, result: Result, labels: Sequence[Label]) ->
 
 def embedded_json(value: Any) -> Markup:
     """Return JSON for a script element; no text can close the element."""
-    text = compact(value)
+    text = short_json(value)
     # In JSON these characters occur only inside strings, where escapes are equivalent.
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
