@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from fumehood.benchmarks.marble.judge_prompts import EVALUATOR_FILE, PROMPTS_FILE
+from fumehood.benchmarks.marble.prompt_files import EVALUATOR_FILE, PROMPTS_FILE
 
 _REPLY = 'Reply with {"rating": X}.'
 PROMPTS = {

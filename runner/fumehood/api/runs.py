@@ -150,7 +150,7 @@ class Run:
             from fumehood.report.findings import compute_findings
             from fumehood.report.runs import subjects_of
             from fumehood.report.sections.episodes import episode_data
-        findings = compute_findings([self.joined], subjects_of([self.joined]), None)
+        findings = compute_findings([self.joined], subjects_of([self.joined]), None, has_page=False)
         return arrow_table(episode_data(findings))
 
     def rows(self) -> Any:
@@ -240,7 +240,7 @@ class Comparison:
 
         subjects = self._compared.subjects
         runs = list({id(subject.run): subject.run for subject in subjects}.values())
-        findings = compute_findings(runs, subjects, subjects[0])
+        findings = compute_findings(runs, subjects, subjects[0], has_page=False)
         return Plot(in_light(draw(differences(findings.versus), width_px, findings.mark)))
 
     def __str__(self) -> str:

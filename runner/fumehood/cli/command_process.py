@@ -105,6 +105,8 @@ def run_command() -> str | int | None:
     """
     open_missing_streams()
     output = replace_streams()
+    # Further threads of numpy wait in loops, which take more processor time than they save.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     status: str | int | None = None
     if sys.argv[1:] == ["--version"]:
         # Without the imports of the command line, which take most of the time.

@@ -95,7 +95,7 @@ def _find(folder: RunReader) -> Findings:
 
     run = join_run(folder, rescore(folder))
     subjects = subjects_of([run])
-    return compute_findings([run], subjects, subjects[0])
+    return compute_findings([run], subjects, subjects[0], has_page=False)
 
 
 def _print(findings: Findings, data: Data, written: list[Path], *, as_json: bool) -> None:

@@ -20,30 +20,37 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 JsonObject = dict[str, Json]
 
 
-def _compact_encoder(
-    *, sort_keys: bool = False, ascii_only: bool = True
+def _encoder_of(
+    *, sort_keys: bool = False, ascii_only: bool = True, blank: str = ""
 ) -> Callable[[object], str]:
-    """Return a function that writes compact JSON.
+    """Return a function that writes JSON on one line, with a blank after each separator or none.
 
     ``JSONEncoder.encode`` creates its compiled encoder anew for each value, which takes three times
     as long as writing the arguments of a call. The encoder here has no state, so threads share it:
     it does not look for values that contain themselves, which end as ``RecursionError``.
     """
     encoder = json.JSONEncoder(
-        sort_keys=sort_keys, separators=(",", ":"), ensure_ascii=ascii_only, check_circular=False
+        sort_keys=sort_keys,
+        separators=(f",{blank}", f":{blank}"),
+        ensure_ascii=ascii_only,
+        check_circular=False,
     )
     compiled: Any = getattr(json.encoder, "c_make_encoder", None)
     if compiled is None:
         return encoder.encode
     text = getattr(json.encoder, "encode_basestring_ascii" if ascii_only else "encode_basestring")
-    parts = compiled(None, encoder.default, text, None, ":", ",", sort_keys, False, True)
+    parts = compiled(
+        *(None, encoder.default, text, None),
+        *(encoder.key_separator, encoder.item_separator, sort_keys, False, True),
+    )
     join = "".join
     return lambda value: join(parts(value, 0))
 
 
-_encode_canonical = _compact_encoder(sort_keys=True)
-_encode_ordered = _compact_encoder()
-_encode_short = _compact_encoder(ascii_only=False)
+_encode_canonical = _encoder_of(sort_keys=True)
+_encode_ordered = _encoder_of()
+_encode_short = _encoder_of(ascii_only=False)
+_encode_spaced = _encoder_of(ascii_only=False, blank=" ")
 
 
 def canonical_json(value: object) -> str:
@@ -67,6 +74,16 @@ def canonical_around(value: JsonObject, name: str) -> tuple[str, str]:
 def ordered_json(value: object) -> str:
     """Return compact ASCII JSON text that keeps the order of keys, for agents."""
     return _encode_ordered(value)
+
+
+def short_json(value: object) -> str:
+    """Return compact JSON text that keeps the order of keys and all characters."""
+    return _encode_short(value)
+
+
+def spaced_json(value: object) -> str:
+    """Return :func:`short_json` with a blank after each comma and colon, for readers."""
+    return _encode_spaced(value)
 
 
 def json_bytes(value: object) -> int:

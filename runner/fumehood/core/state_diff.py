@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from fumehood.core.json_values import Json, canonical_json
+from fumehood.core.json_values import Json, JsonObject, canonical_json
 
 Path = tuple[str | int, ...]
 """Keys from the root. An entry of a list is named by its ``id`` or ``name`` if all entries have one
@@ -26,7 +26,10 @@ def changes(before: Json, after: Json) -> tuple[Change, ...]:
 
     A leaf is any value except an object or a list. 1, 1.0 and true differ.
     """
-    old, new = dict(_leaves(before, ())), dict(_leaves(after, ()))
+    old: dict[Path, str] = {}
+    new: dict[Path, str] = {}
+    _add_leaves(before, (), old)
+    _add_leaves(after, (), new)
     changed = [path for path, text in new.items() if old.get(path) != text]
     removed = [path for path in old if path not in new and not _is_covered_by(new, path)]
     paths = sorted({*changed, *removed}, key=_order)
@@ -43,20 +46,19 @@ def is_below(path: Path, top: Sequence[str | int]) -> bool:
     return path[: len(top)] == tuple(top)
 
 
-def _leaves(value: Json, path: Path) -> Iterator[tuple[Path, str]]:
-    if not isinstance(value, dict | list):
-        yield path, canonical_json(value)
-    # An empty container has no leaves, so a world may create one.
-    for step, entry in _entries(value):
-        yield from _leaves(entry, (*path, step))
+def _add_leaves(value: Json, path: Path, leaves: dict[Path, str]) -> None:
+    if isinstance(value, dict | list):
+        # An empty container has no leaves, so a world may create one.
+        for step, entry in _entries(value):
+            _add_leaves(entry, (*path, step), leaves)
+    else:
+        leaves[path] = canonical_json(value)
 
 
-def _entries(value: Json) -> Iterable[tuple[str | int, Json]]:
+def _entries(value: JsonObject | list[Json]) -> Iterable[tuple[str | int, Json]]:
     if isinstance(value, dict):
         return value.items()
-    if isinstance(value, list):
-        return zip(_names(value) or range(len(value)), value, strict=True)
-    return ()
+    return zip(_names(value) or range(len(value)), value, strict=True)
 
 
 def _names(entries: Sequence[Json]) -> list[str]:

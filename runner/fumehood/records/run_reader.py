@@ -263,19 +263,30 @@ class RunReader:
         Raises:
             InputError: a body is missing or was changed.
         """
+        return self._cassette.read(name.identifier)
+
+    @cached_property
+    def _cassette(self) -> Cassette:
         config = self.manifest().get("config")
         models = config.get("models") if isinstance(config, dict) else None
         folder = self.path / "cassette"
         if isinstance(models, dict) and models.get("mode") == "record" and models.get("cassette"):
             folder = Path(str(models["cassette"]))
-        return Cassette(folder).read(name.identifier)
+        return Cassette(folder)
 
     def outputs(self, name: EpisodeName) -> Iterator[Path]:
         """Yield the files with the output of an episode's boxes."""
+        # Runs without boxes have many episodes, and not even a folder for their agents.
+        if name.output_path.rpartition("/")[0] not in self._output_folders:
+            return
         for stream in ("stdout", "stderr"):
             path = self.path / f"{name.output_path}.{stream}"
             if path.is_file() and not path.is_symlink():
                 yield path
+
+    @cached_property
+    def _output_folders(self) -> frozenset[str]:
+        return frozenset(f"output/{path.name}" for path in (self.path / "output").glob("*"))
 
 
 def open_run(

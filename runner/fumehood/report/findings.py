@@ -1,4 +1,4 @@
-"""Computes everything that a report shows, independent of the output format."""
+"""Computes everything that a report shows, from one reading of each trace."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from fumehood.core.episode_spec import SeatSpec
+from fumehood.core.json_values import short_json
 from fumehood.core.task import Case, Suite
-from fumehood.records.run_reader import RunReader
+from fumehood.records.row import EpisodeName
+from fumehood.report.model_texts import Conversation
+from fumehood.report.page.bodies import episode_body
+from fumehood.report.page.texts import shown
 from fumehood.report.results import Counts, Result, Results, by_domain, by_family, count
 from fumehood.report.runs import Run, Subject
 from fumehood.report.statistics.failures import Attribution, Label, attribute
@@ -17,7 +21,7 @@ from fumehood.report.statistics.metrics import BUDGETS, graded
 from fumehood.report.statistics.pairs import Comparison, compare
 from fumehood.report.statistics.resources import Spent, Spread, spent, spreads
 from fumehood.report.statistics.trials import TrialRates, trial_rates
-from fumehood.report.traces import read_traces
+from fumehood.report.traces import ReadTrace, read_traces
 
 SHOWN_MAX = 12
 """With more agents, the page has no pictures and no overview of each agent."""
@@ -87,8 +91,8 @@ class SubjectFindings:
     baselines: Baselines
     started_ms: int | None
     """Start of the first episode, milliseconds since the Unix epoch; None without a trace."""
-    received: Received
-    """The seats of a task with the instructions that a trial received."""
+    bodies: Mapping[EpisodeName, str]
+    """What the page shows of each episode, as JSON; empty if no page was asked for."""
 
     def primaries(self) -> dict[Label, int]:
         """Count failed episodes by primary label."""
@@ -189,6 +193,8 @@ def compute_findings(
     prove: Prove = _nothing_proven,
     baselines_of: Callable[[Suite], Baselines] = lambda suite: Baselines(),
     received_in: Callable[[Run], Received] = _as_in_tasks,
+    *,
+    has_page: bool = True,
 ) -> Findings:
     """Compute the findings.
 
@@ -199,6 +205,7 @@ def compute_findings(
         prove: proves that a task is solvable, if the task does not say so itself.
         baselines_of: returns the tasks of a suite that the baselines solved.
         received_in: returns the instructions that the trials of a run received.
+        has_page: whether the findings are written as a page, which shows each episode.
 
     Raises:
         InputError: a trace is missing or not a trace.
@@ -219,7 +226,9 @@ def compute_findings(
         tuple(runs),
         tuple(
             _of_subject(
-                subject, prove, baselines[_suite_key(subject.run)], received_in(subject.run)
+                subject,
+                baselines[_suite_key(subject.run)],
+                _Reader(subject.run, prove, received_in(subject.run) if has_page else None),
             )
             for subject in subjects
         ),
@@ -231,22 +240,21 @@ def _suite_key(run: Run) -> str:
     return str(run.manifest.get("suite_digest", run.label))
 
 
-def _of_subject(
-    subject: Subject, prove: Prove, baselines: Baselines, received: Received
-) -> SubjectFindings:
-    results, is_solvable = subject.results, prove(subject.run.suite)
+def _of_subject(subject: Subject, baselines: Baselines, reader: _Reader) -> SubjectFindings:
+    results = subject.results
     entries: list[Spent] = []
     attributions: dict[str, Attribution] = {}
+    bodies: dict[EpisodeName, str] = {}
     starts: list[int] = []
-    folder = subject.run.folder
     for result in results:
-        own_entries, own_starts, attribution = folder.once(
-            result.row.name, "findings", partial(_of_result, folder, result, is_solvable)
-        )
-        entries.extend(own_entries)
-        starts.extend(own_starts)
-        if attribution is not None:
-            attributions[str(result.row.name)] = attribution
+        name = result.row.name
+        own = reader.run.folder.once(name, "findings", partial(reader.read, result))
+        entries.extend(own.spent)
+        bodies[name] = own.body
+        if own.started_ms is not None:
+            starts.append(own.started_ms)
+        if own.why is not None:
+            attributions[str(name)] = own.why
     return SubjectFindings(
         subject=subject,
         whole=_of_group(results, baselines.on()),
@@ -258,17 +266,63 @@ def _of_subject(
         attributions=attributions,
         baselines=baselines,
         started_ms=min(starts, default=None),
-        received=received,
+        bodies=bodies,
     )
 
 
-def _of_result(
-    folder: RunReader, result: Result, is_solvable: Callable[[str], bool | None]
-) -> tuple[list[Spent], list[int], Attribution | None]:
-    """Return what an episode spent, its start, and why it failed."""
-    ((_, trace),) = read_traces(folder, [result])
-    starts = [stamped.wall_ms for stamped in trace.events[:1]]
-    return spent(result, trace), starts, attribute(result, trace.evidence, is_solvable)
+@dataclass(frozen=True, slots=True)
+class _Episode:
+    """What a report states about one episode."""
+
+    spent: list[Spent]
+    started_ms: int | None
+    """None without a trace."""
+    why: Attribution | None
+    """Why it failed."""
+    body: str
+    """What the page shows, as JSON; empty without a page."""
+
+
+class _Reader:
+    """Reads each trace of a run once."""
+
+    def __init__(self, run: Run, prove: Prove, received: Received | None) -> None:
+        """Read nothing yet.
+
+        Args:
+            run: the run.
+            prove: proves that a task is solvable.
+            received: returns the instructions that trials received; None without a page.
+        """
+        self.run = run
+        self._is_solvable = prove(run.suite)
+        self._received = received
+        self._cases = {case.task.task_id: case for case in run.suite.cases}
+
+    def read(self, result: Result) -> _Episode:
+        """Return what a report states about an episode.
+
+        Raises:
+            InputError: its trace is missing or not a trace.
+        """
+        ((_, trace),) = read_traces(self.run.folder, [result])
+        started_ms = trace.events[0].wall_ms if trace.events else None
+        why = attribute(result, trace.evidence, self._is_solvable)
+        body = "" if self._received is None else self._body(self._received, result, trace, why)
+        return _Episode(spent(result, trace), started_ms, why, body)
+
+    def _body(
+        self, received: Received, result: Result, trace: ReadTrace, why: Attribution | None
+    ) -> str:
+        folder, name = self.run.folder, result.row.name
+        case = self._cases[name.task]
+        printed = [str(path.relative_to(folder.path)) for path in folder.outputs(name)]
+        conversation = Conversation(folder.exchanges(name))
+        body = episode_body(case.task, result, trace, why, printed, conversation)
+        seats = received(case, name.trial)
+        if tuple(seats) != case.task.seats:
+            body["instructions"] = [shown(seat.instruction) for seat in seats]
+        return short_json(body)
 
 
 def _of_groups(groups: Mapping[str, Results], own: Baselines) -> dict[str, GroupFindings]:

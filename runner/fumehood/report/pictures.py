@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import vl_convert
@@ -186,5 +188,11 @@ def draw(picture: Picture, width_px: int, mark: str = "") -> str:
         "padding": {"left": 14, "top": 4, "right": 8, "bottom": 4},
         **({"title": title} if mark else {}),
     }
+    return _drawn(json.dumps(spec))
+
+
+@lru_cache(maxsize=64)
+def _drawn(spec: str) -> str:
+    """Draw a specification; a page and the file of a picture often have the same one."""
     # Without allowed URLs the library cannot use the network.
-    return vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE, allowed_base_urls=[])
+    return vl_convert.vegalite_to_svg(json.loads(spec), vl_version=VEGA_LITE, allowed_base_urls=[])

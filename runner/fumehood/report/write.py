@@ -26,7 +26,7 @@ def write_report(findings: Findings, out: Path) -> list[Path]:
     Files of an earlier report are replaced.
 
     Raises:
-        InputError: a trace cannot be read, or ``out`` cannot be written.
+        InputError: ``out`` cannot be written.
     """
     sections = build_sections(findings)
     pictures = [picture for section in sections.values() for picture in section.pictures]

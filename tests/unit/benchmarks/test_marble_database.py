@@ -12,7 +12,7 @@ import pytest
 from fumehood.benchmarks.marble import postgresql
 from fumehood.benchmarks.marble.postgresql import LOADS
 from fumehood.benchmarks.marble.scorer import score_causes
-from fumehood.benchmarks.marble.teams import MARK
+from fumehood.benchmarks.marble.team_result import MARK
 from fumehood.benchmarks.marble.world_database import Database
 from fumehood.benchmarks.registry import load_suite
 from fumehood.core.errors import InfraError, InputError

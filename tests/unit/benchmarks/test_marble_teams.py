@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from fumehood.benchmarks.marble.judge_prompts import PROMPTS_FILE, RATINGS
-from fumehood.benchmarks.marble.teams import MARK, SOLUTION
+from fumehood.benchmarks.marble.judge_prompts import RATINGS
+from fumehood.benchmarks.marble.prompt_files import PROMPTS_FILE
+from fumehood.benchmarks.marble.team_result import MARK, SOLUTION
 from fumehood.benchmarks.registry import load_suite
 from fumehood.benchmarks.shared.in_memory import Move, play_in_memory
 from fumehood.core.errors import InputError

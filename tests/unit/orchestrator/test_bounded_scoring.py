@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -219,3 +221,15 @@ def test_an_infra_failure_is_not_scored(processes: ScoringProcesses) -> None:
 def test_an_unknown_scorer_is_an_error_of_the_user(processes: ScoringProcesses) -> None:
     with pytest.raises(InputError, match="no_such_scorer"):
         processes.score(Case(crud_task(), Gold("no_such_scorer", ())), sealed(""), LEFT, None)
+
+
+def test_a_scoring_process_imports_nothing_that_only_reading_tasks_needs() -> None:
+    """Its imports take longer than scoring a hundred episodes."""
+    code = (
+        "import sys; from fumehood.orchestrator import scoring_process as own; own.prepare({}); "
+        "print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    imported = {name.partition(".")[0] for name in done.stdout.split()}
+    assert "fumehood" in imported
+    assert not imported & {"grpc", "numpy", "pydantic", "structlog", "yaml"}

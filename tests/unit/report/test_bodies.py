@@ -18,6 +18,7 @@ from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.evidence import read_evidence
 from fumehood.core.fault_plan import FaultRule
 from fumehood.core.gold import Gold
+from fumehood.core.json_values import short_json
 from fumehood.core.ledger import Budget, BudgetKind
 from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.core.state_diff import changes
@@ -196,8 +197,9 @@ def test_no_text_closes_its_element(text: str) -> None:
     st.recursive(st.none() | st.integers() | st.text(), lambda inner: st.lists(inner, max_size=3))
 )
 def test_packed_data_unpacks_and_packing_is_deterministic(value: Any) -> None:
-    assert packed(value) == packed(value)
-    assert json.loads(gzip.decompress(base64.b64decode(packed(value)))) == value
+    texts = [short_json(value), short_json([value])]
+    assert packed(texts) == packed(texts)
+    assert json.loads(gzip.decompress(base64.b64decode(packed(texts)))) == [value, [value]]
 
 
 def test_long_texts_are_cut_with_a_note() -> None:

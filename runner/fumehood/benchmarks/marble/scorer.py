@@ -19,7 +19,7 @@ from fumehood.benchmarks.marble.judge_prompts import (
     read_score,
     read_side_ratings,
 )
-from fumehood.benchmarks.marble.teams import SOLUTION, result_of_team
+from fumehood.benchmarks.marble.team_result import SOLUTION, result_of_team
 from fumehood.benchmarks.marble.world_bargaining import SIDES
 from fumehood.benchmarks.marble.world_werewolf import WOLF
 from fumehood.core.conversation import indent_continuation

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from fumehood.benchmarks.marble.judge_prompts import read_prompts
+from fumehood.benchmarks.marble.prompt_files import read_prompts
 from fumehood.benchmarks.marble.record import BUDGET, Participant, Record, records_path
 from fumehood.benchmarks.marble.teams import (
     ABOUT,

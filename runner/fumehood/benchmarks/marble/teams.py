@@ -15,6 +15,7 @@ from itertools import combinations
 from fumehood.benchmarks.marble.judge_prompts import requirements_of
 from fumehood.benchmarks.marble.postgresql import programs
 from fumehood.benchmarks.marble.record import BUDGET, Record
+from fumehood.benchmarks.marble.team_result import MARK, SOLUTION
 from fumehood.core.conversation import ConversationSpec
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.errors import SpecError
@@ -27,9 +28,6 @@ MODES = ("graph", "star", "chain", "tree")
 ITERATIONS = 3
 """Turns of each member. Source: ``max_iterations`` of ``jsonl2yaml.py``."""
 PLANNER = "planner"
-MARK = "TEAM RESULT:"
-"""A text that contains it ends the work; the part after it is the result."""
-SOLUTION = "/solution.py"
 _PLANNER_PROFILE = "You plan the work of the team, and state its result."
 _INSTRUCTION = """\
 {content}
@@ -192,11 +190,6 @@ _POLICIES: dict[str, Callable[[Record], _Policy]] = {
 def _object(value: Json) -> JsonObject:
     assert isinstance(value, dict)
     return value
-
-
-def result_of_team(text: str) -> str:
-    """Return the result in a text; empty if it has none."""
-    return text.partition(MARK)[2].strip()
 
 
 _SECTIONS = "\n".join(f"**[Question {number}]** It is stated." for number in range(1, 6))

@@ -1,29 +1,27 @@
 """The data of single episodes in a page: an index, and packed chunks with everything else.
 
-A chunk holds tasks with all their episodes. Opening an episode unpacks one chunk.
+A chunk holds tasks with all their episodes. Opening an episode unpacks one chunk. The findings
+have the JSON of each episode.
 """
 
 from __future__ import annotations
 
 import gzip
-import json
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from markupsafe import Markup
 
+from fumehood.core.json_values import short_json
 from fumehood.core.outcome import outcome_name
 from fumehood.core.task import Case
 from fumehood.report.findings import Findings, SubjectFindings
-from fumehood.report.model_texts import Conversation
-from fumehood.report.page.bodies import Body, episode_body, task_body
+from fumehood.report.page.bodies import task_body
 from fumehood.report.page.texts import shown
 from fumehood.report.results import CLEAN, Result
 from fumehood.report.statistics.failures import TITLES, Label
-from fumehood.report.traces import read_traces
 
 CHUNK_CHARS = 600_000
 """A chunk ends when its JSON is longer."""
@@ -55,24 +53,19 @@ class _Attempts:
 
 
 def index_and_chunks(findings: Findings) -> tuple[dict[str, Any], list[Chunk]]:
-    """Return the index of all episodes, by columns, and the chunks.
-
-    Raises:
-        InputError: a trace is missing or not a trace.
-    """
+    """Return the index of all episodes, by columns, and the chunks."""
     tasks = _by_task(findings)
     index = _index(findings, tasks)
     chunks: list[Chunk] = []
-    bodies: list[Body] = []
+    texts: list[str] = []
     first, chars, row = 0, 0, 0
     for at, attempts in enumerate(tasks.values()):
-        body = _task_with_episodes(attempts, row)
+        texts.append(_task_with_episodes(attempts, row))
         row += len(attempts.episodes)
-        bodies.append(body)
-        chars += len(json.dumps(body))
+        chars += len(texts[-1])
         if chars > CHUNK_CHARS or at == len(tasks) - 1:
-            chunks.append(Chunk(range(first, at + 1), packed(bodies)))
-            bodies, first, chars = [], at + 1, 0
+            chunks.append(Chunk(range(first, at + 1), packed(texts)))
+            texts, first, chars = [], at + 1, 0
     index["chunk"] = [number for number, chunk in enumerate(chunks) for _ in chunk.tasks]
     return index, chunks
 
@@ -90,27 +83,11 @@ def _by_task(findings: Findings) -> dict[TaskKey, _Attempts]:
     return tasks
 
 
-def _task_with_episodes(attempts: _Attempts, first_row: int) -> Body:
-    return {**task_body(attempts.case), "row": first_row, "episodes": list(_episodes(attempts))}
-
-
-def _episodes(attempts: _Attempts) -> Iterator[Body]:
-    for _, agent, result in attempts.episodes:
-        compute = partial(_episode, attempts.case, agent, result)
-        yield agent.subject.run.folder.once(result.row.name, "body", compute)
-
-
-def _episode(case: Case, agent: SubjectFindings, result: Result) -> Body:
-    folder = agent.subject.run.folder
-    ((_, trace),) = read_traces(folder, [result])
-    printed = [str(path.relative_to(folder.path)) for path in folder.outputs(result.row.name)]
-    why = agent.attributions.get(str(result.row.name))
-    conversation = Conversation(folder.exchanges(result.row.name))
-    body = episode_body(case.task, result, trace, why, printed, conversation)
-    seats = agent.received(case, result.row.name.trial)
-    if tuple(seats) != case.task.seats:
-        body["instructions"] = [shown(seat.instruction) for seat in seats]
-    return body
+def _task_with_episodes(attempts: _Attempts, first_row: int) -> str:
+    """Return the JSON of a task, with that of its episodes."""
+    task = short_json({**task_body(attempts.case), "row": first_row})
+    bodies = ",".join(agent.bodies[result.row.name] for _, agent, result in attempts.episodes)
+    return f'{task[:-1]},"episodes":[{bodies}]}}'
 
 
 def _index(findings: Findings, tasks: Mapping[TaskKey, _Attempts]) -> dict[str, Any]:
@@ -161,14 +138,14 @@ def _failure(agent: SubjectFindings, result: Result, labels: Sequence[Label]) ->
 
 def embedded_json(value: Any) -> Markup:
     """Return JSON for a script element; no text can close the element."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    text = short_json(value)
     # In JSON these characters occur only inside strings, where escapes are equivalent.
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)
 
 
-def packed(value: Any) -> str:
-    """Return JSON as gzip in base64; equal values give equal text."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return b64encode(gzip.compress(text.encode("utf-8"), compresslevel=9, mtime=0)).decode("ascii")
+def packed(texts: Sequence[str]) -> str:
+    """Return JSON texts as one list, as gzip in base64; equal texts give equal results."""
+    text = f"[{','.join(texts)}]".encode()
+    return b64encode(gzip.compress(text, compresslevel=9, mtime=0)).decode("ascii")

@@ -55,9 +55,6 @@ def render(
         findings: of the report.
         sections: of the page.
         live: state of a page that follows its run, see ``fumehood watch``; None for a file.
-
-    Raises:
-        InputError: a trace is missing or not a trace.
     """
     index, chunks = index_and_chunks(findings)
     if live is not None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from fumehood.core.json_values import spaced_json
 from fumehood.report.safe_text import safe
 
 TEXT_CHARS_MAX = 4000
@@ -13,7 +14,6 @@ TEXT_CHARS_MAX = 4000
 LINE_CHARS = 100
 """Longer JSON is indented over several lines."""
 # ``json.dumps`` would create an encoder for each value.
-_one_line = json.JSONEncoder(ensure_ascii=False).encode
 _indented = json.JSONEncoder(ensure_ascii=False, indent=1).encode
 
 
@@ -29,5 +29,5 @@ def shown_json(value: Any) -> str:
     """Return a JSON value as text, on one line if it is short."""
     if isinstance(value, Mapping):
         value = dict(value)
-    line = _one_line(value)
+    line = spaced_json(value)
     return shown(line if len(line) <= LINE_CHARS else _indented(value))

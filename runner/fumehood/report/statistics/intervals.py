@@ -88,7 +88,8 @@ def mean_intervals(sums: Floats, counts: Floats, *, seed: int = SEED) -> list[In
         One interval per column; None if fewer than two tasks have a value.
     """
     tasks, columns = sums.shape
-    if tasks < 2:
+    with_value = (counts > 0).sum(axis=0)
+    if tasks < 2 or not (with_value > 1).any():
         return [None] * columns
     draws = draw_means(sums, counts, seed)
     tail = (1 - LEVEL) / 2
@@ -97,7 +98,7 @@ def mean_intervals(sums: Floats, counts: Floats, *, seed: int = SEED) -> list[In
         drawn = draws[:, column]
         # A resample without any value is ignored.
         known = drawn[~np.isnan(drawn)]
-        if (counts[:, column] > 0).sum() < 2 or not known.size:
+        if with_value[column] < 2 or not known.size:
             intervals.append(None)
             continue
         low, high = np.quantile(known, [tail, 1 - tail])
