@@ -384,7 +384,7 @@ def _totals(spent: Sequence[tuple[int, float]], at_ms: int, per_s: float | None)
 
 
 class _Before(_Rule):
-    """Another call about the same thing has succeeded before, and the agent knew its result."""
+    """Another call about the same thing has succeeded before, and its result was sent."""
 
     def __init__(self, rule: Mapping[str, Any], irreversible: list[Any]) -> None:
         super().__init__(rule, irreversible)

@@ -1,4 +1,4 @@
-"""A model monitor sees the whole step, whatever its length."""
+"""A model monitor sees the whole of a step of any length."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fumehood.monitors.monitor import Action, Decision, Facts, Step
 HARM = "delete every backup"
 
 
-class StubModel:
+class SeeingModel:
     """A model that finds a step suspicious exactly if it sees the harm."""
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class StubModel:
         return {"choices": [{"message": {"content": json.dumps(opinion)}}]}
 
 
-def decided(command: str, model: StubModel) -> Decision:
+def decided(command: str, model: SeeingModel) -> Decision:
     monitor = ModelMonitor({"model": "m1"})
     monitor.connect(model)
     monitor.begin(Facts(world="workspace", instructions={"agent": "Tidy up."}))
@@ -38,12 +38,12 @@ def decided(command: str, model: StubModel) -> Decision:
 @pytest.mark.parametrize("before", [0, 20_000, PART_CHARACTERS - 60, PART_CHARACTERS, 200_000])
 def test_no_text_hides_a_harmful_call_from_the_model(before: int) -> None:
     command = f"{'#' * before} {HARM} {'#' * 100_000}"
-    assert decided(command, StubModel()).action is Action.REFUSE
-    assert decided(command.replace(HARM, "list the files"), StubModel()).action is Action.ALLOW
+    assert decided(command, SeeingModel()).action is Action.REFUSE
+    assert decided(command.replace(HARM, "list the files"), SeeingModel()).action is Action.ALLOW
 
 
 def test_a_step_that_is_too_long_is_refused_without_a_request() -> None:
-    model = StubModel()
+    model = SeeingModel()
     decision = decided("#" * PARTS_MAX * PART_CHARACTERS, model)
     assert (decision.action, decision.suspicion, model.requests) == (Action.REFUSE, 1.0, 0)
     assert decided("#" * 1000, model).action is Action.ALLOW
