@@ -134,6 +134,11 @@ class AgentSource:
     """Built-in name, ``module:Class``, absolute path of a folder or archive, name of a recipe, or
     image reference."""
 
+    @property
+    def is_archive(self) -> bool:
+        """Whether it is an image archive or a folder with an OCI layout."""
+        return self.kind is AgentKind.IMAGE and self.name.startswith("/")
+
 
 @dataclass(frozen=True, slots=True)
 class Image:
@@ -354,6 +359,8 @@ class EngineOptions:
     one."""
     builtin_only: bool = False
     """True if every agent of the run comes with the SDK and calls no model."""
+    archives: bool = False
+    """True if an agent of the run is an image archive, which only the engine oci starts."""
     trust: bool = False
     """True allows any agent code on an engine without isolation."""
     progress: Callable[[str], None] | None = None

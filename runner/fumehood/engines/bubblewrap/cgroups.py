@@ -74,6 +74,11 @@ def hierarchies() -> Hierarchies | None:
     return existing if writable else None
 
 
+def unenforced() -> tuple[str, ...]:
+    """Return the fields of ``Limits`` that need control groups, if this process cannot make any."""
+    return ("memory_bytes", "cpus") if hierarchies() is None else ()
+
+
 def find_hierarchies(mounts: str) -> Hierarchies | None:
     """Return the hierarchies of a /proc/self/mounts; None if a needed controller is missing."""
     tops: dict[str, Path] = {}

@@ -22,7 +22,13 @@ from fumehood.core.errors import InfraError, InputError
 from fumehood.core.user_ids import BOX_UIDS
 from fumehood.engines.agent_code import ENVIRONMENT, agent_mounts, sdk_command
 from fumehood.engines.box_files import HeldByBox, give_sockets
-from fumehood.engines.bubblewrap.cgroups import KILLED, BoxGroup, exit_reason, hierarchies
+from fumehood.engines.bubblewrap.cgroups import (
+    KILLED,
+    BoxGroup,
+    exit_reason,
+    hierarchies,
+    unenforced,
+)
 from fumehood.engines.bubblewrap.command import (
     PACKAGES_FOLDER,
     Descriptors,
@@ -96,7 +102,7 @@ class BubblewrapEngine(ChildBoxEngine, Engine):
     @property
     def unenforced(self) -> tuple[str, ...]:
         """The limits that need control groups, if this process cannot make any."""
-        return ("memory_bytes", "cpus") if hierarchies() is None else ()
+        return unenforced()
 
     @cached_property
     def _view(self) -> View:
