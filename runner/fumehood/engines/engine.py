@@ -514,6 +514,12 @@ class Engine(BoxStarter, Protocol):
         """Whether the engine honours ``EngineOptions.forked_starts``."""
         return False
 
+    @property
+    def workspace_problem(self) -> str:
+        """Why a :class:`WorkspaceEngine` starts no workspaces for this user, with the remedy; empty
+        if it does."""
+        return ""
+
     def check(self) -> Readiness:
         """Return whether boxes can be started here; never raises."""
 

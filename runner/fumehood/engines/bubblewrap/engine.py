@@ -70,7 +70,7 @@ from fumehood.engines.images.sdk_folder import installed_sdk
 from fumehood.engines.ownership import owner_labels
 from fumehood.engines.platforms import platform_problem
 from fumehood.engines.seccomp import filter_program
-from fumehood.engines.shared_inodes import hold_shared_inodes
+from fumehood.engines.shared_inodes import hold_shared_devices, hold_shared_inodes
 from fumehood.engines.subprocess_box import ChildBox, ChildBoxEngine, Command
 
 _TOOLS = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
@@ -309,6 +309,8 @@ class BubblewrapEngine(ChildBoxEngine, Engine):
         user = held.user() if os.geteuid() == 0 else None
         group = self._group(held, limits)
         private = self._private(view, held, limits)
+        if private is None:
+            hold_shared_devices()
         program = filter_program()
         arguments = "\0".join(view_arguments(view, environment, limits, private))
         status = StatusPipe()

@@ -100,6 +100,7 @@ class DockerEngine:
     name = "docker"
     unenforced = ()
     has_runtimes = True
+    workspace_problem = ""
     has_forked_starts = False
     has_live_workspaces = True
 

@@ -70,7 +70,7 @@ from fumehood.engines.ownership import owner_labels
 from fumehood.engines.platforms import platform_problem
 from fumehood.engines.records import FolderRecords
 from fumehood.engines.seccomp import docker_profile
-from fumehood.engines.shared_inodes import hold_shared_inodes
+from fumehood.engines.shared_inodes import hold_shared_devices, hold_shared_inodes
 from fumehood.engines.state_folder import disk_folder
 from fumehood.engines.subprocess_box import ChildBox, ChildBoxEngine, Command, die_with_parent
 from fumehood.engines.user_quotas import raise_user_quotas
@@ -131,6 +131,16 @@ class OciEngine(ChildBoxEngine, Engine):
     def unenforced(self) -> tuple[str, ...]:
         """The limits that need control groups, if this process cannot make any."""
         return unenforced()
+
+    @property
+    def workspace_problem(self) -> str:
+        """Why an ordinary user cannot start workspaces; empty for root."""
+        if not self._is_rootless:
+            return ""
+        return (
+            "the engine oci starts workspaces only for root: run fumehood as root, or use --engine "
+            "docker"
+        )
 
     @cached_property
     def _init_program(self) -> Path | None:
@@ -219,11 +229,7 @@ class OciEngine(ChildBoxEngine, Engine):
             InputError: the image cannot be built or unpacked, or no docker answers.
             InfraError: the daemon does not answer any more.
         """
-        if self._is_rootless:
-            raise InputError(
-                "the engine oci starts workspaces only for root: run fumehood as root, or use "
-                "--engine docker"
-            )
+        self._require_workspaces()
         docker = self._docker.check()
         if not docker.ready:
             raise InputError(
@@ -255,6 +261,8 @@ class OciEngine(ChildBoxEngine, Engine):
             InputError: the image was not prepared, or has no such command.
             InfraError: the runtime cannot start it.
         """
+        if spec.workspace is not None:
+            self._require_workspaces()
         command = (*spec.image.command, *spec.arguments)
         root = self._images.get(spec.image.digest)
         if root is None:
@@ -341,6 +349,10 @@ class OciEngine(ChildBoxEngine, Engine):
         """Return the user inside a box."""
         return BOX_UID if self._is_rootless else held.user()
 
+    def _require_workspaces(self) -> None:
+        if problem := self.workspace_problem:
+            raise InputError(problem)
+
     def _require_startable(self, image: Image) -> None:
         """Start a box of an archive's image once, because its settings can keep it from starting.
 
@@ -378,10 +390,10 @@ class OciEngine(ChildBoxEngine, Engine):
         shown: Sequence[Mount],
         held: HeldByBox,
     ) -> OciBox:
-        hold_shared_inodes()
         runtime, user, init = self._runtime, self._user(held), self._init_program
         if init is None:
             raise InfraError(self._problem())
+        self._hold_shared()
         group = self._group(held, spec, runtime)
         place = None if image is None else image.folder
         root = new_root() if self._is_rootless else self._root(place, init, held, spec.workspace)
@@ -408,8 +420,7 @@ class OciEngine(ChildBoxEngine, Engine):
             network=self._network_of(spec.workspace),
         )
         if self._is_rootless:
-            has_group = group is not None
-            config = rootless.adapted(config, spec.limits, self._ids, has_group=has_group)
+            config = rootless.adapted(config, spec.limits, self._ids, has_group=bool(group))
         bundle = _bundle(held, config)
         pid_file = bundle / "pid"
         entrances = [] if runtime.makes_groups or group is None else group.entrances()
@@ -422,14 +433,7 @@ class OciEngine(ChildBoxEngine, Engine):
             return self._starter.start(Command(arguments=line, environment={}, stdin=root.null))
 
         line = runtime.command(root, bundle, pid_file, is_workspace=is_workspace)
-        environment, stdin = dict[str, str](), root.null
-        if self._is_rootless:
-            stdin = Path(os.devnull)
-            line, environment = rootless.start_command(
-                held, root, place, init, _UPPER_BYTES, self._ids, line
-            )
-        line = _entering(entrances, line)
-        child = self._starter.start(Command(arguments=line, environment=environment, stdin=stdin))
+        child = self._starter.start(self._command(held, root, place, entrances, line))
         record = self._records.write(child.pid, held.labels, root.mark)
         held.on_release(lambda: record.unlink(missing_ok=True))
         box = OciBox(
@@ -448,6 +452,29 @@ class OciEngine(ChildBoxEngine, Engine):
             self._workspaces[box.name] = box, self._hosts(spec.workspace)
             held.on_release(lambda: self._workspaces.pop(box.name, None))
         return box
+
+    def _hold_shared(self) -> None:
+        hold_shared_inodes()
+        if self._is_rootless:
+            hold_shared_devices()
+
+    def _command(
+        self,
+        held: HeldByBox,
+        root: BoxRoot,
+        place: Path | None,
+        entrances: Iterable[Path],
+        line: Sequence[str],
+    ) -> Command:
+        """Return the command that enters the control group of a box and becomes its runtime."""
+        init = self._init_program
+        if not self._is_rootless or init is None:
+            line = _entering(entrances, line)
+            return Command(arguments=line, environment={}, stdin=root.null)
+        line, environment = rootless.start_command(
+            held, root, place, init, _UPPER_BYTES, self._ids, line
+        )
+        return Command(arguments=_entering(entrances, line), environment=environment)
 
     def _network_of(self, workspace: Workspace | None) -> str:
         """Return the network namespace that a workspace shares; empty for a new one.

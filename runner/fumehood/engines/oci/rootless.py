@@ -44,6 +44,10 @@ _USERS, _GROUPS = Path("/etc/subuid"), Path("/etc/subgid")
 _TOOLS = ("newuidmap", "newgidmap")
 _DIE_WITH_PARENT = 1
 """PR_SET_PDEATHSIG. Source: linux/prctl.h."""
+_LIMITS = Path("/proc/sys/user")
+_INOTIFY_MAX = {"max_inotify_instances": 16, "max_inotify_watches": 1024}
+"""Of one box: the kernel also counts those of all its boxes for the user who starts them, who has
+128 instances by default. Source: namespaces(7), "The /proc/sys/user directory"."""
 _NOT_PERMITTED = (
     "user namespaces are not permitted: the administrator can set user.max_user_namespaces above "
     "0, kernel.unprivileged_userns_clone to 1 (Debian) and "
@@ -221,6 +225,9 @@ def _start(request: _Request) -> None:
         _enter_namespaces(request)
     except OSError as error:
         raise InfraError(f"{_NOT_PERMITTED} ({error.strerror})") from error
+    for name, count in _INOTIFY_MAX.items():
+        with suppress(OSError):  # In a container, they can be read-only.
+            (_LIMITS / name).write_text(str(count), "ascii")
     folder, mark, upper = request.root
     root = BoxRoot(Path(folder), mark, Path(upper))
     roots = BoxRoots(lambda: Path(request.folder), is_rootless=True)
