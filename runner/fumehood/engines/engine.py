@@ -55,7 +55,7 @@ class Isolation(Enum):
     INLINE = "none (built-in agent inside the service)"
     """A built-in agent that the service runs in memory."""
     NAMESPACES = "namespaces"
-    """Linux namespaces; control groups only if root starts the box."""
+    """Linux namespaces; control groups only where the user may make them."""
     CONTAINER = "container"
     """A hardened container that shares the host's kernel."""
     SANDBOXED_KERNEL = "sandboxed_kernel"
