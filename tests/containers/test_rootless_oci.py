@@ -130,6 +130,8 @@ def user(request: pytest.FixtureRequest) -> Iterator[User]:
         pytest.skip("newuidmap is missing (Debian: apt-get install uidmap)")
     with tempfile.TemporaryDirectory() as home:
         yield User(Path(home), found, has_subordinate=request.param)
+    # Tests that kill the owner of a box leave its folder to the next command of this user.
+    shutil.rmtree(f"/dev/shm/fumehood-{USER}", ignore_errors=True)
 
 
 @pytest.mark.parametrize(
