@@ -165,6 +165,7 @@ def test_an_unknown_runtime_is_named() -> None:
         assert made.check().detail.startswith("the engine oci has no runtime 'kata'")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root starts workspaces of oci")
 def test_a_workspace_needs_docker_to_build_its_image(engine: OciEngine, tmp_path: Path) -> None:
     (tmp_path / "Dockerfile").write_text("FROM debian:bookworm\n", "utf-8")
     with pytest.raises(InputError, match="needs docker to build the images of workspaces"):

@@ -113,6 +113,7 @@ class Check:
         """
         (named,) = name_agents([agent])
         with ExitStack() as stack:
+            options = replace(options, archives=named.source.is_archive)
             chosen = choose_engine(engine, options).engine
             stack.callback(chosen.close)
             image = named.started_in(chosen.prepare(named.source))

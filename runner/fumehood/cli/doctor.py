@@ -317,7 +317,9 @@ def _attack(
                 _keep(engine, results, console)
             _summarise(name, results, console)
         inside = [attack for attack in WORKSPACE_ATTACKS if not names or attack.name in names]
-        if inside and isinstance(engine, WorkspaceEngine):
+        if problem := inside and engine.workspace_problem:
+            console.print(f"no attacks from workspaces: {problem}", markup=False)
+        elif inside and isinstance(engine, WorkspaceEngine):
             for place in (Place.WORKSPACE, Place.VERIFIER):
                 title = f"{name}, {place.value}"
                 console.print(f"{len(inside)} attacks from boxes of {title}", markup=False)

@@ -17,6 +17,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from fumehood.core.errors import InfraError, InputError
+from fumehood.core.user_ids import BOX_UIDS
 from fumehood.engines.box_users import BoxUsers
 from fumehood.engines.engine import Mount
 from fumehood.engines.ownership import owner_labels
@@ -156,11 +157,12 @@ def _give(name: str, folder_fd: int, user: int) -> None:
 class HeldByBox:
     """What one box holds on the host until it is gone: a user and files."""
 
-    def __init__(self, labels: Mapping[str, str]) -> None:
-        """Hold nothing yet; ``labels`` name the owner, empty ones this process."""
+    def __init__(self, labels: Mapping[str, str], users: range = BOX_UIDS) -> None:
+        """Hold nothing yet; ``labels`` name the owner, empty ones this process, and ``users`` are
+        those that a box can have."""
         self.labels = dict(labels) or owner_labels("")
         self.files = BoxFiles(self.labels)
-        self._users = BoxUsers()
+        self._users = BoxUsers(users=users)
         self._user: int | None = None
         self._others = ExitStack()
 

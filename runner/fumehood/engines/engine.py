@@ -55,7 +55,7 @@ class Isolation(Enum):
     INLINE = "none (built-in agent inside the service)"
     """A built-in agent that the service runs in memory."""
     NAMESPACES = "namespaces"
-    """Linux namespaces; control groups only if root starts the box."""
+    """Linux namespaces; control groups only where the user may make them."""
     CONTAINER = "container"
     """A hardened container that shares the host's kernel."""
     SANDBOXED_KERNEL = "sandboxed_kernel"
@@ -133,6 +133,11 @@ class AgentSource:
     name: str
     """Built-in name, ``module:Class``, absolute path of a folder or archive, name of a recipe, or
     image reference."""
+
+    @property
+    def is_archive(self) -> bool:
+        """Whether it is an image archive or a folder with an OCI layout."""
+        return self.kind is AgentKind.IMAGE and self.name.startswith("/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,6 +362,8 @@ class EngineOptions:
     one."""
     builtin_only: bool = False
     """True if every agent of the run comes with the SDK and calls no model."""
+    archives: bool = False
+    """True if an agent of the run is an image archive, which only the engine oci starts."""
     trust: bool = False
     """True allows any agent code on an engine without isolation."""
     progress: Callable[[str], None] | None = None
@@ -514,6 +521,12 @@ class Engine(BoxStarter, Protocol):
     def has_forked_starts(self) -> bool:
         """Whether the engine honours ``EngineOptions.forked_starts``."""
         return False
+
+    @property
+    def workspace_problem(self) -> str:
+        """Why a :class:`WorkspaceEngine` starts no workspaces for this user, with the remedy; empty
+        if it does."""
+        return ""
 
     def check(self) -> Readiness:
         """Return whether boxes can be started here; never raises."""

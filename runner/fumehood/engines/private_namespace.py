@@ -13,12 +13,23 @@ from pathlib import Path
 
 from fumehood.engines.state_folder import claim_folder, machine_folder
 
-READ_ONLY, NO_SETUID, NO_DEVICES, NO_PROGRAMS = 1, 2, 4, 8
-"""MS_RDONLY, MS_NOSUID, MS_NODEV and MS_NOEXEC."""
-_NEW_MOUNT_NAMESPACE = 0x0002_0000
+READ_ONLY, NO_SETUID, NO_DEVICES, NO_PROGRAMS, REMOUNT, BIND = 1, 2, 4, 8, 32, 4096
+"""MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT and MS_BIND."""
+NEW_MOUNT_NAMESPACE, NEW_USER_NAMESPACE = 0x0002_0000, 0x1000_0000
 _RECURSIVE, _SLAVE = 1 << 14, 1 << 19
 _DETACH = 2
-"""CLONE_NEWNS, MS_* and MNT_DETACH. Source: linux/sched.h, linux/mount.h."""
+"""CLONE_NEWNS, CLONE_NEWUSER, MS_* and MNT_DETACH. Source: linux/sched.h, linux/mount.h."""
+
+
+def views_folder() -> Path:
+    """Return the folder on which private mounts are made.
+
+    Raises:
+        InfraError: it cannot be made, or another user has access to it.
+    """
+    folder = machine_folder("views")
+    claim_folder(folder)
+    return folder
 
 
 def enter_private_namespace() -> Path:
@@ -26,12 +37,16 @@ def enter_private_namespace() -> Path:
 
     Later mounts of the host still arrive; mounts of this thread stay here.
     """
-    folder = machine_folder("views")
-    claim_folder(folder)
-    check(libc().unshare(_NEW_MOUNT_NAMESPACE), Path("/"))
+    folder = views_folder()
+    check(libc().unshare(NEW_MOUNT_NAMESPACE), Path("/"))
+    cover(folder)
+    return folder
+
+
+def cover(folder: Path) -> None:
+    """Mount an empty folder in memory over a folder, in a new mount namespace of this thread."""
     mount("none", Path("/"), "", _RECURSIVE | _SLAVE, "")
     mount("tmpfs", folder, "tmpfs", NO_SETUID, "mode=0700,size=1m")
-    return folder
 
 
 def mount(source: str, target: str | Path, kind: str, flags: int, options: str = "") -> None:

@@ -32,8 +32,9 @@ AUTO = "auto"
 INLINE = "inline"
 _REQUESTED = "as requested"
 _AUTO_ORDER = ("docker", "bubblewrap")
-"""Strongest isolation first. The process engine is never chosen automatically, nor is oci: without
-docker it has no image for built-in agents and modules."""
+"""Strongest isolation first. The process engine is never chosen automatically."""
+_ORDER_FOR_ARCHIVES = ("oci",)
+"""Without docker, it has no image for built-in agents and modules, so it is not chosen for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +48,9 @@ class ChosenEngine:
 
 def choose_engine(name: str, options: EngineOptions | None = None) -> ChosenEngine:
     """Return the engine called ``name``; with ``"auto"``, docker or bubblewrap, the first that is
-    ready.
+    ready, or oci for image archives.
 
-    Where neither is ready, ``"auto"`` takes the inline engine if every agent is a built-in one.
+    Where none is ready, ``"auto"`` takes the inline engine if every agent is a built-in one.
 
     Raises:
         InputError: the engine does not exist, does not honour the options, or is not ready.
@@ -58,9 +59,10 @@ def choose_engine(name: str, options: EngineOptions | None = None) -> ChosenEngi
     if name != AUTO:
         return _choose(name, options, _REQUESTED)
     reasons: list[str] = []
-    for candidate in _AUTO_ORDER:
+    first = "only oci starts image archives" if options.archives else f"first choice of {AUTO}"
+    for candidate in _ORDER_FOR_ARCHIVES if options.archives else _AUTO_ORDER:
         try:
-            return _choose(candidate, options, "; ".join(reasons) or f"first choice of {AUTO}")
+            return _choose(candidate, options, "; ".join(reasons) or first)
         except InputError as error:
             reasons.append(str(error))
     if options.builtin_only and not options.runtime:

@@ -24,6 +24,8 @@ _FLOCK = "hhqqi4x"
 _TO_THE_END = 0
 _NAMESPACES = ("time", "user")
 """Those that boxes can share with this process."""
+_DEVICES = ("full", "null", "random", "urandom", "zero")
+"""Files of /dev that boxes of an ordinary user share with the host: only root makes devices."""
 
 
 @cache
@@ -41,6 +43,15 @@ def hold_shared_inodes() -> None:
         # Read locks: the descriptor cannot write. Boxes can add read locks, but cannot see them.
         with suppress(OSError):  # An older kernel has no time namespaces.
             _lock(os.open(f"/proc/self/ns/{name}", os.O_RDONLY | os.O_CLOEXEC), fcntl.F_RDLCK)
+
+
+@cache
+def hold_shared_devices() -> None:
+    """Lock the devices of the host that boxes of an ordinary user see, like
+    :func:`hold_shared_inodes`, but only against writers: other programs can add read locks."""
+    for name in _DEVICES:
+        with suppress(OSError):  # Another program has a lock that excludes others.
+            _lock(os.open(f"/dev/{name}", os.O_RDONLY | os.O_CLOEXEC), fcntl.F_RDLCK)
 
 
 def _lock(descriptor: int, kind: int) -> None:

@@ -141,6 +141,7 @@ def prepared_machine(needs: Needs, progress: Callable[[str], None]) -> Iterator[
         forked_starts=config.forked_starts,
         trust=config.i_trust_this_agent,
         builtin_only=all_builtin and not scaffolds,
+        archives=any(agent.source.is_archive for agent in agents),
         progress=progress,
     )
     with ExitStack() as stack:

@@ -59,3 +59,10 @@ def test_a_folder_that_other_users_can_replace_is_rejected(
     change(cache / inside)
     with pytest.raises(InfraError, match="only this user can write"):
         cache_folder("sdk")
+
+
+def test_a_user_without_a_home_folder_learns_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", "~")
+    with pytest.raises(InfraError, match="no home folder: set XDG_CACHE_HOME"):
+        cache_folder("sdk")

@@ -15,6 +15,7 @@ from fumehood.engines.bubblewrap.cgroups import (
     HELPERS,
     BoxGroup,
     Hierarchies,
+    find_delegated,
     find_hierarchies,
     hierarchies,
     remove_group,
@@ -96,9 +97,36 @@ def test_only_empty_groups_without_a_reserved_user_are_removed() -> None:
     assert remove_group(kept)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="about ordinary users")
-def test_an_ordinary_user_makes_no_groups() -> None:
-    assert hierarchies() is None
+@pytest.fixture
+def delegated(tmp_path: Path) -> Path:
+    group = tmp_path / "user.slice/run.scope"
+    group.mkdir(parents=True)
+    for file in ("cgroup.procs", "cgroup.subtree_control"):
+        (group / file).touch()
+    (group / "cgroup.controllers").write_text("cpu memory pids")
+    return group
+
+
+@pytest.mark.parametrize("below", ["", "/fumehood-host"])
+def test_an_ordinary_user_makes_groups_in_a_delegated_one(
+    below: str, delegated: Path, tmp_path: Path
+) -> None:
+    mounts = f"cgroup2 {tmp_path} cgroup2 rw 0 0"
+    found = find_delegated(mounts, f"0::/user.slice/run.scope{below}\n")
+    assert found == Hierarchies({"": delegated})
+
+
+@pytest.mark.parametrize("controllers", ["memory pids", ""])
+def test_a_delegated_group_needs_every_controller(
+    controllers: str, delegated: Path, tmp_path: Path
+) -> None:
+    (delegated / "cgroup.controllers").write_text(controllers)
+    mounts = f"cgroup2 {tmp_path} cgroup2 rw 0 0"
+    assert find_delegated(mounts, "0::/user.slice/run.scope\n") is None
+
+
+def test_an_ordinary_user_makes_no_groups_in_version_1() -> None:
+    assert find_delegated(VERSION_1, "4:memory:/\n0::/\n") is None
 
 
 def test_reading_from_disks_is_limited() -> None:

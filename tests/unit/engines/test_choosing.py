@@ -101,23 +101,39 @@ def test_a_runtime_is_rejected_by_engines_without_runtimes(name: str) -> None:
         choose_engine(name, EngineOptions(runtime="runsc"))
 
 
+@pytest.mark.oci
+@pytest.mark.usefixtures("no_docker")
+def test_auto_chooses_oci_for_image_archives() -> None:
+    chosen = choose_engine("auto", EngineOptions(archives=True))
+    assert chosen.engine.name == "oci"
+    assert chosen.reason.endswith("; only oci starts image archives")
+    chosen.engine.close()
+
+
 AS_ORDINARY_USER = """
-import os
+import os, sys
+from fumehood.engines.engine import EngineOptions
 from fumehood.engines.oci.engine import OciEngine
-engine = OciEngine()
 os.setuid(1234)
+engine = OciEngine(EngineOptions(runtime=sys.argv[1]))
 readiness = engine.check()
 print(readiness.ready, readiness.detail)
 """
 
 
+@pytest.mark.oci
 @pytest.mark.skipif(os.geteuid() != 0, reason="becomes an ordinary user")
-def test_oci_refuses_an_ordinary_user_with_the_reason_and_the_remedy() -> None:
+@pytest.mark.parametrize("runtime", ["runc", "runsc"])
+def test_oci_refuses_an_ordinary_user_a_runtime_that_needs_root(runtime: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", AS_ORDINARY_USER], check=True, capture_output=True, text=True
+        [sys.executable, "-c", AS_ORDINARY_USER, runtime],
+        check=True,
+        capture_output=True,
+        text=True,
     )
 
-    ready, _, detail = done.stdout.partition(" ")
+    ready, _, detail = done.stdout.strip().partition(" ")
     assert ready == "False"
-    assert "separate user and a control group" in detail
-    assert "run fumehood as root, or use --engine bubblewrap" in detail
+    assert detail == (
+        f"an ordinary user cannot use the runtime {runtime}: use crun, or run fumehood as root"
+    )

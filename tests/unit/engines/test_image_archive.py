@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import os
+import shutil
 import tarfile
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -330,3 +332,22 @@ def test_a_path_has_a_place_also_where_links_lead_to_nothing(tmp_path: Path) -> 
     assert root.place("/out/proc") == "/proc"
     assert root.place("/loop/data") is None
     assert root.resolved("/var/run/data") is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes an ordinary user")
+def test_an_ordinary_user_owns_unpacked_files_and_can_read_and_remove_them() -> None:
+    content = layer(
+        folder("closed", mode=0o000),
+        file("closed/secret", b"text", mode=0o000, uid=7, gid=7),
+    )
+    with tempfile.TemporaryDirectory() as place:
+        Path(place).chmod(0o777)
+        archive = write_layout(Path(place, "image"), [content], config_of([content]))
+        os.seteuid(1234)
+        try:
+            root = unpacked(archive, Path(place, "root"))
+            assert (root / "closed/secret").read_text() == "text"
+            assert (root / "closed/secret").stat().st_uid == 1234
+            shutil.rmtree(root)
+        finally:
+            os.seteuid(0)

@@ -1,10 +1,11 @@
-"""Control groups, which limit the memory, the processor time and the processes of bubblewrap boxes.
+"""Control groups, which limit the memory, the processor time and the processes of boxes.
 
-Only root makes them. With version 1, each controller has a separate folder; with version 2, all
-share one. The name of a group contains the user of its box, so the record that reserves the user
-also identifies the group of a killed run.
+Root makes them, and an ordinary user in a group of version 2 that systemd has delegated. With
+version 1, each controller has a separate folder; with version 2, all share one. The name of a group
+contains the user of its box, so the record that reserves the user also identifies the group of a
+killed run.
 
-Source: Linux, admin-guide/cgroup-v1 and admin-guide/cgroup-v2.
+Source: Linux, admin-guide/cgroup-v1 and admin-guide/cgroup-v2; https://systemd.io/CGROUP_DELEGATION.
 """
 
 from __future__ import annotations
@@ -46,7 +47,12 @@ _END_TIMEOUT_S = 10.0
 """Time from SIGKILL until every process of a group is gone."""
 _POLL_S = 0.001
 _ATTEMPTS_TO_PAUSE = 50
+_ATTEMPTS_TO_MOVE = 10
 _MOUNTS = Path("/proc/self/mounts")
+_OWN_GROUPS = Path("/proc/self/cgroup")
+_REST = f"{PREFIX}host"
+"""Group of the processes of a delegated group: the kernel permits processes only in groups without
+limited children."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +71,19 @@ class Hierarchies:
 @cache
 def hierarchies() -> Hierarchies | None:
     """Return the hierarchies in which this process may make groups; None if it may not."""
+    mounts = _MOUNTS.read_text("utf-8")
     if os.geteuid() != 0:
-        return None
-    existing = find_hierarchies(_MOUNTS.read_text("utf-8"))
+        return find_delegated(mounts, _OWN_GROUPS.read_text("utf-8"))
+    existing = find_hierarchies(mounts)
     writable = existing is not None and all(
         os.access(top, os.W_OK) for top in existing.tops.values()
     )
     return existing if writable else None
+
+
+def unenforced() -> tuple[str, ...]:
+    """Return the fields of ``Limits`` that need control groups, if this process cannot make any."""
+    return ("memory_bytes", "cpus") if hierarchies() is None else ()
 
 
 def find_hierarchies(mounts: str) -> Hierarchies | None:
@@ -85,6 +97,25 @@ def find_hierarchies(mounts: str) -> Hierarchies | None:
         elif kind == "cgroup2" and _has_needed(Path(mount_point)):
             return Hierarchies({"": Path(mount_point)})
     return Hierarchies(tops) if set(NEEDED) <= set(tops) else None
+
+
+def find_delegated(mounts: str, own_groups: str) -> Hierarchies | None:
+    """Return the group of version 2 of this process if it may make groups with limits in it.
+
+    Args:
+        mounts: a /proc/self/mounts.
+        own_groups: a /proc/self/cgroup.
+    """
+    tops = [line.split()[1] for line in mounts.splitlines() if line.split()[2] == "cgroup2"]
+    paths = [line[3:] for line in own_groups.splitlines() if line.startswith("0::")]
+    if not tops or not paths:
+        return None
+    group = Path(tops[0], paths[0].lstrip("/"))
+    if group.name == _REST:  # An earlier command moved this process.
+        group = group.parent
+    files = (group, group / "cgroup.procs", group / "cgroup.subtree_control")
+    is_delegated = all(os.access(file, os.W_OK) for file in files)
+    return Hierarchies({"": group}) if is_delegated and _has_needed(group) else None
 
 
 def _has_needed(top: Path) -> bool:
@@ -288,9 +319,13 @@ def remove_empty_groups(user: int) -> None:
 
 
 def _every_top() -> list[Path]:
-    """Return the mount point of every hierarchy in which this process may make groups."""
-    if hierarchies() is None:
+    """Return the mount point of every hierarchy, or the group, in which this process may make
+    groups."""
+    usable = hierarchies()
+    if usable is None:
         return []
+    if os.geteuid() != 0:
+        return list(usable.tops.values())
     mounts = [line.split() for line in _read(_MOUNTS).splitlines()]
     return [Path(mount[1]) for mount in mounts if mount[2] in ("cgroup", "cgroup2")]
 
@@ -321,7 +356,17 @@ def _enable(folder: Path) -> None:
     has_io = "io" in _read(folder / "cgroup.controllers").split()
     wanted = (*NEEDED, "io") if has_io else NEEDED
     if not set(wanted) <= set(_read(control).split()):
+        if os.geteuid() != 0:
+            _move_processes(folder, folder / _REST)
         control.write_text(" ".join(f"+{name}" for name in wanted), "ascii")
+
+
+def _move_processes(group: Path, target: Path) -> None:
+    target.mkdir(exist_ok=True)
+    for _ in range(_ATTEMPTS_TO_MOVE):  # A process can have made another one meanwhile.
+        for pid in _read(group / "cgroup.procs").split():
+            with suppress(ProcessLookupError):
+                (target / "cgroup.procs").write_text(pid, "ascii")
 
 
 def _read(file: Path) -> str:

@@ -22,7 +22,13 @@ from fumehood.core.errors import InfraError, InputError
 from fumehood.core.user_ids import BOX_UIDS
 from fumehood.engines.agent_code import ENVIRONMENT, agent_mounts, sdk_command
 from fumehood.engines.box_files import HeldByBox, give_sockets
-from fumehood.engines.bubblewrap.cgroups import KILLED, BoxGroup, exit_reason, hierarchies
+from fumehood.engines.bubblewrap.cgroups import (
+    KILLED,
+    BoxGroup,
+    exit_reason,
+    hierarchies,
+    unenforced,
+)
 from fumehood.engines.bubblewrap.command import (
     PACKAGES_FOLDER,
     Descriptors,
@@ -64,7 +70,7 @@ from fumehood.engines.images.sdk_folder import installed_sdk
 from fumehood.engines.ownership import owner_labels
 from fumehood.engines.platforms import platform_problem
 from fumehood.engines.seccomp import filter_program
-from fumehood.engines.shared_inodes import hold_shared_inodes
+from fumehood.engines.shared_inodes import hold_shared_devices, hold_shared_inodes
 from fumehood.engines.subprocess_box import ChildBox, ChildBoxEngine, Command
 
 _TOOLS = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
@@ -96,7 +102,7 @@ class BubblewrapEngine(ChildBoxEngine, Engine):
     @property
     def unenforced(self) -> tuple[str, ...]:
         """The limits that need control groups, if this process cannot make any."""
-        return ("memory_bytes", "cpus") if hierarchies() is None else ()
+        return unenforced()
 
     @cached_property
     def _view(self) -> View:
@@ -303,6 +309,8 @@ class BubblewrapEngine(ChildBoxEngine, Engine):
         user = held.user() if os.geteuid() == 0 else None
         group = self._group(held, limits)
         private = self._private(view, held, limits)
+        if private is None:
+            hold_shared_devices()
         program = filter_program()
         arguments = "\0".join(view_arguments(view, environment, limits, private))
         status = StatusPipe()

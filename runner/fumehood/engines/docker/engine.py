@@ -100,6 +100,7 @@ class DockerEngine:
     name = "docker"
     unenforced = ()
     has_runtimes = True
+    workspace_problem = ""
     has_forked_starts = False
     has_live_workspaces = True
 
@@ -183,7 +184,7 @@ class DockerEngine:
         """
         progress = self._options.progress or (lambda line: None)
         match source.kind:
-            case AgentKind.IMAGE if source.name.startswith("/"):
+            case AgentKind.IMAGE if source.is_archive:
                 raise InputError(
                     "the docker engine starts no image archive: use --engine oci, or, if you trust "
                     f"its author, load {source.name} with `docker load` and name the image"

@@ -55,7 +55,9 @@ def cache_folder(name: str) -> Path:
     Raises:
         InfraError: the folder cannot be made, or other users can write it.
     """
-    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    if root.startswith("~"):  # There is no HOME and no entry in the user database.
+        raise InfraError("this user has no home folder: set XDG_CACHE_HOME to a writable folder")
     folder = Path(root) / "fumehood" / name
     try:
         for made in (folder.parent, folder):

@@ -41,6 +41,7 @@ _PADDING_BYTES_MAX = 1 << 20
 """After the last entry of a tar."""
 _WHITEOUT, _OPAQUE = ".wh.", ".wh..wh..opq"
 _MODE = 0o1777
+_OWN_FOLDER, _OWN_FILE = 0o700, 0o400
 _USER_MAX = 65535
 """A larger owner becomes root: the users of boxes are above."""
 _PIECE_BYTES = 1 << 20
@@ -389,12 +390,18 @@ def _link(path: Path, node: _Node, layers: list[tarfile.TarFile], top: _Node, ro
 
 
 def _describe(path: Path, entry: tarfile.TarInfo | None) -> None:
-    """Set owner, mode and time of a path; Python compares the times of compiled modules."""
+    """Set owner, mode and time of a path; Python compares the times of compiled modules.
+
+    An ordinary user owns all files, and can always read and remove them.
+    """
     if entry is None:
         path.chmod(0o755)
         return
+    mode = entry.mode & _MODE
     if os.geteuid() == 0:
         owner, group = (number if number <= _USER_MAX else 0 for number in (entry.uid, entry.gid))
         os.chown(path, owner, group)
-    path.chmod(entry.mode & _MODE)
+    else:
+        mode |= _OWN_FOLDER if entry.isdir() else _OWN_FILE
+    path.chmod(mode)
     os.utime(path, (entry.mtime, entry.mtime))

@@ -26,7 +26,7 @@ class OciBox(ChildBox):
     def __init__(
         self,
         pid_file: Path,
-        group: BoxGroup,
+        group: BoxGroup | None,
         files: WorkspaceFiles | None,
         execute: Execute,
         *arguments: Any,
@@ -36,7 +36,7 @@ class OciBox(ChildBox):
 
         Args:
             pid_file: which the runtime writes.
-            group: of all processes of the box.
+            group: of all processes of the box; None if nothing but processes limits it.
             files: of a workspace; None for the box of an agent.
             execute: starts a command in the box.
             arguments: see :class:`ChildBox`.
@@ -48,7 +48,7 @@ class OciBox(ChildBox):
         self._files = files
         self._execute = execute
         self._executed: list[subprocess.Popen[bytes]] = []
-        self._pausing = Pausing(self._pause, group.resume)
+        self._pausing = Pausing(self._pause, self._continue)
         self._meter = DiskMeter(self._pausing.meanwhile)
 
     def host_pid(self) -> int | None:
@@ -125,12 +125,17 @@ class OciBox(ChildBox):
         self.resume()
 
     def _pause(self) -> None:
+        assert self._group is not None
         try:
             self._group.pause()
         except InfraError:
             # One that has ended needs no pause.
             if self.wait(0) is None:
                 raise
+
+    def _continue(self) -> None:
+        if self._group is not None:
+            self._group.resume()
 
     def _of_workspace(self) -> WorkspaceFiles:
         if self._files is None or self._closed is not None:
@@ -148,6 +153,7 @@ class OciBox(ChildBox):
             return files
         if self.wait(round(KILL_TIMEOUT_S * 1000) if self._killed_for else 0) is None:
             raise InfraError("the files of a workspace cannot be read while it runs")
+        assert self._group is not None
         if not self._group.remove():
             raise InfraError("a process of a workspace does not end, although it was killed")
         return files

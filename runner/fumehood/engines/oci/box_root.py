@@ -2,7 +2,8 @@
 
 Its upper folder is small and in memory; that of a workspace is in a folder of a disk. The mounts
 are in the mount namespace of the thread that starts boxes, so no other process sees them, and the
-kernel removes them with the thread. All boxes share the page cache of the image, but no inode.
+kernel removes them with the thread. All boxes share the page cache of the image, but no inode. For
+an ordinary user, the mounts of each box are in the namespaces of its runtime.
 """
 
 from __future__ import annotations
@@ -10,15 +11,22 @@ from __future__ import annotations
 import os
 import secrets
 import stat
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from fumehood.engines.private_namespace import (
+    BIND,
+    NO_DEVICES,
+    NO_PROGRAMS,
     NO_SETUID,
+    READ_ONLY,
+    REMOUNT,
     enter_private_namespace,
     mount,
     unmount,
+    views_folder,
 )
 
 INIT = "/.init"
@@ -57,7 +65,7 @@ class BoxRoot:
 
     @property
     def null(self) -> Path:
-        """A null device that no other box has."""
+        """A null device that no other box has; for an ordinary user, an empty file."""
         return self.folder / "null"
 
     @property
@@ -66,31 +74,53 @@ class BoxRoot:
         return self.folder / "state"
 
 
+def new_root(disk: Path | None = None) -> BoxRoot:
+    """Return the places of a root that is not made yet.
+
+    Args:
+        disk: an empty folder for the upper folder; None to have it in memory.
+
+    Raises:
+        InfraError: another user has access to the place of the mounts.
+    """
+    # A box can read these names, so they count nothing.
+    folder = views_folder() / secrets.token_hex(4)
+    return BoxRoot(folder, f"/.{secrets.token_hex(8)}", (disk or folder) / "upper")
+
+
 class BoxRoots:
     """The roots of the boxes of one engine. Call every method from the same thread."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        enter: Callable[[], Path] = enter_private_namespace,
+        *,
+        is_rootless: bool = False,
+    ) -> None:
+        """Make nothing yet.
+
+        Args:
+            enter: gives this thread a mount namespace, and returns :func:`views_folder`.
+            is_rootless: whether the thread is in a user namespace.
+        """
+        self._enter = enter
+        self._is_rootless = is_rootless
         self._folder: Path | None = None
 
-    def make(
-        self, image: Path | None, init: bytes, size_bytes: int, disk: Path | None = None
-    ) -> BoxRoot:
+    def make(self, root: BoxRoot, image: Path | None, init: Path, size_bytes: int) -> None:
         """Make the root of a box.
 
         Args:
+            root: its places, from :func:`new_root`.
             image: the unpacked image; None for an empty one.
             init: the program that is the first process of a box.
             size_bytes: of what is in memory: the upper folder, unless it is on a disk.
-            disk: an empty folder for the upper folder; None to have it in memory.
 
         Raises:
             OSError: the kernel refuses, for instance because it has no overlays.
             InfraError: another user has access to the place of the mounts.
         """
         layers = [self._base(init), *([image] if image else [])]
-        # A box can read these names, so they count nothing.
-        folder = layers[0].parent / secrets.token_hex(4)
-        root = BoxRoot(folder, f"/.{secrets.token_hex(8)}", (disk or folder) / "upper")
         root.folder.mkdir()
         mount("tmpfs", root.folder, "tmpfs", NO_SETUID, f"mode=0700,size={size_bytes}")
         try:
@@ -98,18 +128,27 @@ class BoxRoots:
                 made.mkdir()
             root.upper.chmod(0o755)
             (root.upper / root.mark.lstrip("/")).symlink_to(INIT)
-            os.mknod(root.null, stat.S_IFCHR | 0o666, os.makedev(*_NULL))
-            root.null.chmod(0o666)
+            self._make_null(root.null)
             self._overlay(root, layers)
         except OSError:
             self.drop(root)
             raise
-        return root
 
     def drop(self, root: BoxRoot) -> None:
         """Remove the root of a box."""
         unmount(root.folder)  # With all mounts below.
         root.folder.rmdir()
+
+    def _make_null(self, null: Path) -> None:
+        if not self._is_rootless:
+            os.mknod(null, stat.S_IFCHR | 0o666, os.makedev(*_NULL))
+            null.chmod(0o666)
+            return
+        null.touch()
+        # The user of the box may own it.
+        mount(str(null), null, "", BIND)
+        flags = BIND | REMOUNT | READ_ONLY | NO_SETUID | NO_DEVICES | NO_PROGRAMS
+        mount("none", null, "", flags)
 
     def _overlay(self, root: BoxRoot, layers: list[Path]) -> None:
         # A box can read the options of its mounts, so they name descriptors and not folders.
@@ -118,8 +157,9 @@ class BoxRoots:
         try:
             *lower, upper, work = (f"/proc/self/fd/{handle}" for handle in handles)
             options = f"lowerdir={':'.join(lower)},upperdir={upper},workdir={work}"
-            # A renamed folder would be a reference to another one, and not contain its files.
-            options += ",redirect_dir=off,metacopy=off"
+            # A renamed folder would be a reference to another one, and not contain its files. In a
+            # user namespace, the kernel permits neither.
+            options += ",userxattr" if self._is_rootless else ",redirect_dir=off,metacopy=off"
             # Otherwise a file has another device than its folder, so `du -x` would not count it.
             options += ",xino=on"
             mount("overlay", root.merged, "overlay", NO_SETUID, options)
@@ -127,13 +167,13 @@ class BoxRoots:
             for handle in handles:
                 os.close(handle)
 
-    def _base(self, init: bytes) -> Path:
+    def _base(self, init: Path) -> Path:
         """Return the layer that all images get: the init program and the targets of mounts."""
         if self._folder is None:
-            self._folder = enter_private_namespace()
+            self._folder = self._enter()
             with suppress(OSError):
                 # crun refuses a version 2 beside version 1, although it makes no groups here.
-                unmount(_HYBRID)
+                mount("tmpfs", _HYBRID, "tmpfs", READ_ONLY, "size=4k")
             base = self._folder / "base"
             base.mkdir(mode=0o755)
             mount("tmpfs", base, "tmpfs", NO_SETUID, "mode=0755,size=8m")
@@ -141,7 +181,7 @@ class BoxRoots:
                 (base / name).mkdir()
             for name, text in _ETC.items():
                 (base / "etc" / name).write_text(text, "ascii")
-            (base / INIT.lstrip("/")).write_bytes(init)
+            (base / INIT.lstrip("/")).write_bytes(init.read_bytes())
             for path in base.rglob("*"):
                 path.chmod(0o755 if path.is_dir() or path.name == ".init" else 0o644)
             # runc gives a mount the mode of the folder below.

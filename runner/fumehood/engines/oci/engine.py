@@ -2,7 +2,8 @@
 
 The file system of an image is unpacked once, and each box gets an overlay of it. The control group,
 the user, the files and the filter of system calls of a box are those of the other engines. The
-runtime is a child of this process and dies with it, and so does the box.
+runtime is a child of this process and dies with it, and so does the box. The module ``rootless``
+states what differs if an ordinary user starts boxes.
 """
 
 from __future__ import annotations
@@ -31,12 +32,13 @@ from fumehood.engines.bubblewrap.cgroups import (
     exit_reason,
     hierarchies,
     remove_empty_groups,
+    unenforced,
 )
 from fumehood.engines.docker.engine import DockerEngine
 from fumehood.engines.docker.image_settings import is_reserved, require_startable, scratch_folders
 from fumehood.engines.engine import (
     BOX_SOCKET_DIR,
-    AgentKind,
+    BOX_UID,
     AgentSource,
     BoxOutput,
     BoxSpec,
@@ -56,9 +58,10 @@ from fumehood.engines.engine import (
     WorkspaceImage,
     host_kernel,
 )
+from fumehood.engines.oci import rootless
 from fumehood.engines.oci.archive import ImageArchive
 from fumehood.engines.oci.box import OciBox
-from fumehood.engines.oci.box_root import BoxRoot, BoxRoots
+from fumehood.engines.oci.box_root import BoxRoot, BoxRoots, new_root
 from fumehood.engines.oci.bundle import ARCHITECTURES, bundle_config
 from fumehood.engines.oci.roots import Root, Roots
 from fumehood.engines.oci.runtimes import RUNTIMES, Runtime
@@ -67,7 +70,7 @@ from fumehood.engines.ownership import owner_labels
 from fumehood.engines.platforms import platform_problem
 from fumehood.engines.records import FolderRecords
 from fumehood.engines.seccomp import docker_profile
-from fumehood.engines.shared_inodes import hold_shared_inodes
+from fumehood.engines.shared_inodes import hold_shared_devices, hold_shared_inodes
 from fumehood.engines.state_folder import disk_folder
 from fumehood.engines.subprocess_box import ChildBox, ChildBoxEngine, Command, die_with_parent
 from fumehood.engines.user_quotas import raise_user_quotas
@@ -92,7 +95,6 @@ class OciEngine(ChildBoxEngine, Engine):
     """Starts boxes with an OCI runtime."""
 
     name = "oci"
-    unenforced = ()
     has_runtimes = True
     has_live_workspaces = True
 
@@ -102,6 +104,8 @@ class OciEngine(ChildBoxEngine, Engine):
         self._docker = DockerEngine(replace(self._options, runtime=None))
         self._images = Roots()
         self._roots = BoxRoots()
+        self._is_rootless = os.geteuid() != 0
+        self._ids = rootless.subordinate_ids() if self._is_rootless else None
         self._known_commands: set[tuple[str, str]] = set()
         self._workspaces: dict[str, tuple[OciBox, tuple[str, ...]]] = {}
         """The running workspaces by name, with the names that resolve to them."""
@@ -117,14 +121,31 @@ class OciEngine(ChildBoxEngine, Engine):
 
     @property
     def isolation(self) -> Isolation:
-        """``SANDBOXED_KERNEL`` with gVisor, otherwise ``CONTAINER``."""
-        own_kernel = RUNTIMES.get(self._options.runtime or "", RUNTIMES["crun"]).own_kernel
-        return Isolation.SANDBOXED_KERNEL if own_kernel else Isolation.CONTAINER
+        """``SANDBOXED_KERNEL`` with gVisor, ``NAMESPACES`` without control groups, otherwise
+        ``CONTAINER``."""
+        if RUNTIMES.get(self._options.runtime or "", RUNTIMES["crun"]).own_kernel:
+            return Isolation.SANDBOXED_KERNEL
+        return Isolation.NAMESPACES if self.unenforced else Isolation.CONTAINER
+
+    @property
+    def unenforced(self) -> tuple[str, ...]:
+        """The limits that need control groups, if this process cannot make any."""
+        return unenforced()
+
+    @property
+    def workspace_problem(self) -> str:
+        """Why an ordinary user cannot start workspaces; empty for root."""
+        if not self._is_rootless:
+            return ""
+        return (
+            "the engine oci starts workspaces only for root: run fumehood as root, or use --engine "
+            "docker"
+        )
 
     @cached_property
-    def _init_program(self) -> bytes | None:
+    def _init_program(self) -> Path | None:
         path = next(filter(None, map(shutil.which, _INIT_PROGRAMS)), None)
-        return None if path is None else Path(path).read_bytes()
+        return None if path is None else Path(path)
 
     def check(self) -> Readiness:
         """Start a box that does nothing, and report whether it works."""
@@ -139,7 +160,15 @@ class OciEngine(ChildBoxEngine, Engine):
             return Readiness(False, f"{self._runtime.name} does not work here: {output.stderr!r}")
         docker = self._docker.check()
         images = "images of docker" if docker.ready else "image archives only, as no docker answers"
-        return Readiness(True, f"{self._runtime.version()}: {self.isolation.value}; {images}")
+        facts = [self.isolation.value, *self._missing(), images]
+        return Readiness(True, f"{self._runtime.version()}: {'; '.join(facts)}")
+
+    def _missing(self) -> Iterable[str]:
+        """Yield what boxes of an ordinary user lack on this machine."""
+        if self.unenforced:
+            yield "memory is limited for each process, processor time is not"
+        if self._is_rootless and self._ids is None:
+            yield "all boxes have your user, because you have no subordinate users (/etc/subuid)"
 
     def isolation_facts(self) -> IsolationFacts:
         """Return the facts of the runtime, with the digest of the seccomp profile."""
@@ -149,12 +178,18 @@ class OciEngine(ChildBoxEngine, Engine):
             kernel=f"that of the runtime {runtime.name}, on {kernel}"
             if runtime.own_kernel
             else kernel,
-            users=f"{BOX_UIDS.start}-{BOX_UIDS.stop - 1}",
+            users=self._users(),
             network="none",
             system_call_filter=(
                 "" if runtime.own_kernel else sha256(docker_profile().encode()).hexdigest()
             ),
         )
+
+    def _users(self) -> str:
+        if self._is_rootless and self._ids is None:
+            return str(os.geteuid())
+        users = BOX_UIDS if self._ids is None else self._ids.users
+        return f"{users.start}-{users.stop - 1}"
 
     def sandboxed_runtimes(self) -> tuple[str, ...]:
         """Return the installed runtimes that bring their own kernel."""
@@ -173,7 +208,7 @@ class OciEngine(ChildBoxEngine, Engine):
             InputError: the agent or its image cannot be found, built or unpacked.
             InfraError: the daemon does not answer.
         """
-        if source.kind is AgentKind.IMAGE and source.name.startswith("/"):
+        if source.is_archive:
             return self._of_archive(Path(source.name))
         image = self._docker.prepare(source)
         root = self._unpacked(image)
@@ -188,6 +223,7 @@ class OciEngine(ChildBoxEngine, Engine):
     ) -> WorkspaceImage:
         """Return the image of a folder with a Dockerfile, which docker builds, unpacked; see
         :class:`~fumehood.engines.engine.WorkspaceEngine`."""
+        self._require_workspaces()
         docker = self._docker.check()
         if not docker.ready:
             raise InputError(
@@ -219,21 +255,23 @@ class OciEngine(ChildBoxEngine, Engine):
             InputError: the image was not prepared, or has no such command.
             InfraError: the runtime cannot start it.
         """
+        if spec.workspace is not None:
+            self._require_workspaces()
         command = (*spec.image.command, *spec.arguments)
         root = self._images.get(spec.image.digest)
         if root is None:
             raise InputError(f"the image {spec.image.reference!r} is not unpacked here")
-        held = HeldByBox(spec.labels)
+        held = self._held(spec.labels)
         try:
             copies = held.files.copies((*spec.image.mounts, *spec.mounts))
             shown = (Mount(spec.socket_dir, BOX_SOCKET_DIR), *copies)
             self._require_command(root, spec.image, command, shown)
-            if spec.workspace is None:
-                give_sockets(spec.socket_dir, held.user())
-            elif not self._runtime.own_kernel:
+            if spec.workspace is not None and not self._runtime.own_kernel:
                 raise_user_quotas(self._options.progress)
+            elif spec.workspace is None and not self._is_rootless:
+                give_sockets(spec.socket_dir, held.user())
             if spec.image.users:
-                users = held.files.write(users_with(spec.image.users, held.user()))
+                users = held.files.write(users_with(spec.image.users, self._user(held)))
                 shown = (*shown, Mount(users, _USERS))
             with self._starting:
                 box = self._start(root, spec, command, shown, held)
@@ -266,16 +304,16 @@ class OciEngine(ChildBoxEngine, Engine):
     def _problem(self) -> str:
         if problem := platform_problem():
             return problem
-        if os.geteuid() != 0:
-            # Missing software is not listed: the engine would refuse a user who installs it, too.
-            return (
-                "the oci engine needs root, to give each box a separate user and a control group; "
-                "run fumehood as root, or use --engine bubblewrap"
-            )
         if platform.machine() not in ARCHITECTURES:
             return f"the oci engine runs on {' and '.join(ARCHITECTURES)}, not {platform.machine()}"
-        if hierarchies() is None:
+        if not self._is_rootless and hierarchies() is None:
             return "no control groups can be made here, with memory, cpu and pids; use bubblewrap"
+        if self._is_rootless and not self._runtime.is_rootless:
+            usable = ", ".join(runtime.name for runtime in RUNTIMES.values() if runtime.is_rootless)
+            return (
+                f"an ordinary user cannot use the runtime {self._runtime.name}: use {usable}, or "
+                "run fumehood as root"
+            )
         if self._init_program is None:
             return "tini-static is missing; install it (Debian: apt-get install tini)"
         return self._runtime.problem()
@@ -298,6 +336,17 @@ class OciEngine(ChildBoxEngine, Engine):
                 raise InputError(f"the image {image.reference!r} has no command {command[0]!r}")
             self._known_commands.add(key)
 
+    def _held(self, labels: Mapping[str, str]) -> HeldByBox:
+        return rootless.held_by_box(labels, self._ids) if self._is_rootless else HeldByBox(labels)
+
+    def _user(self, held: HeldByBox) -> int:
+        """Return the user inside a box."""
+        return BOX_UID if self._is_rootless else held.user()
+
+    def _require_workspaces(self) -> None:
+        if problem := self.workspace_problem:
+            raise InputError(problem)
+
     def _require_startable(self, image: Image) -> None:
         """Start a box of an archive's image once, because its settings can keep it from starting.
 
@@ -314,7 +363,7 @@ class OciEngine(ChildBoxEngine, Engine):
 
     def _trial(self, image: Image | None = None) -> tuple[Exit | None, BoxOutput]:
         """Start a box of an image, or an empty one, with the init program as its command."""
-        held = HeldByBox(owner_labels("trial"))
+        held = self._held(owner_labels("trial"))
         root = None if image is None else self._images.get(image.digest)
         try:
             spec = BoxSpec(image=image or Image("", "", ()), socket_dir=held.files.folder())
@@ -335,18 +384,20 @@ class OciEngine(ChildBoxEngine, Engine):
         shown: Sequence[Mount],
         held: HeldByBox,
     ) -> OciBox:
-        hold_shared_inodes()
-        runtime, user, init = self._runtime, held.user(), self._init_program
+        runtime, user, init = self._runtime, self._user(held), self._init_program
         if init is None:
             raise InfraError(self._problem())
+        self._hold_shared()
         group = self._group(held, spec, runtime)
-        root = self._root(image, init, held, spec.workspace)
+        place = None if image is None else image.folder
+        root = new_root() if self._is_rootless else self._root(place, init, held, spec.workspace)
         is_workspace, files, own = spec.workspace is not None, None, dict[str, str]()
         if spec.workspace is not None and image is not None:
             own = {"HOME": _home(image)} | _variables(image)
             files = self._files(root, image, spec, spec.workspace, held)
-            # Nothing removes files while a process makes others.
-            held.on_release(group.require_removed)
+            if group is not None:
+                # Nothing removes files while a process makes others.
+                held.on_release(group.require_removed)
         config = bundle_config(
             root,
             command,
@@ -363,9 +414,11 @@ class OciEngine(ChildBoxEngine, Engine):
             or (spec.workspace is not None and spec.workspace.terminals),
             network=self._network_of(spec.workspace),
         )
+        if self._is_rootless:
+            config = rootless.adapted(config, spec.limits, self._ids, has_group=bool(group))
         bundle = _bundle(held, config)
         pid_file = bundle / "pid"
-        entrances = [] if runtime.makes_groups else group.entrances()
+        entrances = [] if runtime.makes_groups or group is None else group.entrances()
 
         def execute(words: Sequence[str], added: Mapping[str, str]) -> Popen[bytes]:
             variables = config["process"]["env"] + [f"{key}={added[key]}" for key in added]
@@ -374,9 +427,8 @@ class OciEngine(ChildBoxEngine, Engine):
             line = _entering(entrances, runtime.execution(root, file), root.null)
             return self._starter.start(Command(arguments=line, environment={}, stdin=root.null))
 
-        started = runtime.command(root, bundle, pid_file, is_workspace=is_workspace)
-        line = _entering(entrances, started)
-        child = self._starter.start(Command(arguments=line, environment={}, stdin=root.null))
+        line = runtime.command(root, bundle, pid_file, is_workspace=is_workspace)
+        child = self._starter.start(self._command(held, root, place, entrances, line))
         record = self._records.write(child.pid, held.labels, root.mark)
         held.on_release(lambda: record.unlink(missing_ok=True))
         box = OciBox(
@@ -395,6 +447,29 @@ class OciEngine(ChildBoxEngine, Engine):
             self._workspaces[box.name] = box, self._hosts(spec.workspace)
             held.on_release(lambda: self._workspaces.pop(box.name, None))
         return box
+
+    def _hold_shared(self) -> None:
+        hold_shared_inodes()
+        if self._is_rootless:
+            hold_shared_devices()
+
+    def _command(
+        self,
+        held: HeldByBox,
+        root: BoxRoot,
+        place: Path | None,
+        entrances: Iterable[Path],
+        line: Sequence[str],
+    ) -> Command:
+        """Return the command that enters the control group of a box and becomes its runtime."""
+        init = self._init_program
+        if not self._is_rootless or init is None:
+            line = _entering(entrances, line)
+            return Command(arguments=line, environment={}, stdin=root.null)
+        line, environment = rootless.start_command(
+            held, root, place, init, _UPPER_BYTES, self._ids, line
+        )
+        return Command(arguments=_entering(entrances, line), environment=environment)
 
     def _network_of(self, workspace: Workspace | None) -> str:
         """Return the network namespace that a workspace shares; empty for a new one.
@@ -415,8 +490,11 @@ class OciEngine(ChildBoxEngine, Engine):
         _, names = self._workspaces.get(workspace.network_of, (None, ()))
         return (*workspace.hosts, *names)
 
-    def _group(self, held: HeldByBox, spec: BoxSpec, runtime: Runtime) -> BoxGroup:
+    def _group(self, held: HeldByBox, spec: BoxSpec, runtime: Runtime) -> BoxGroup | None:
+        """Make the control group of a box; None for an ordinary user who may not."""
         writable_hierarchies = hierarchies()
+        if writable_hierarchies is None and self._is_rootless:
+            return None
         if writable_hierarchies is None:
             raise InfraError(self._problem())
         can_pause = spec.workspace is not None
@@ -429,12 +507,12 @@ class OciEngine(ChildBoxEngine, Engine):
         return group
 
     def _root(
-        self, image: Root | None, init: bytes, held: HeldByBox, workspace: Workspace | None
+        self, place: Path | None, init: Path, held: HeldByBox, workspace: Workspace | None
     ) -> BoxRoot:
         disk = None if workspace is None else _disk(held)
-        place = None if image is None else image.folder
+        root = new_root(disk)
         try:
-            root = self._starter.call(lambda: self._roots.make(place, init, _UPPER_BYTES, disk))
+            self._starter.call(lambda: self._roots.make(root, place, init, _UPPER_BYTES))
         except OSError as error:
             where = f", with changes in {disk}" if disk else ""
             raise InfraError(f"cannot mount the root of a box{where}: {error.strerror}") from error
@@ -587,7 +665,7 @@ def _wait_for_start(box: ChildBox, pid_file: Path, runtime: Runtime) -> None:
             raise InfraError(f"{runtime.name} did not start a box in {_START_TIMEOUT_S:.0f} s")
 
 
-def _exit_status(code: int, group: BoxGroup) -> int:
+def _exit_status(code: int, group: BoxGroup | None) -> int:
     """Return the exit status of the agent, given that of the runtime.
 
     Raises:
@@ -595,6 +673,6 @@ def _exit_status(code: int, group: BoxGroup) -> int:
     """
     if code >= 0:
         return code
-    if group.ran_out_of_memory():
+    if group is not None and group.ran_out_of_memory():
         return KILLED
     raise KilledOutside("the box was killed from outside")

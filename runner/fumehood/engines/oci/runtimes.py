@@ -31,6 +31,8 @@ class Runtime:
     shares_null: bool = False
     """Whether it masks files with the null device of the host, on which boxes would share locks."""
     run_flags: tuple[str, ...] = ()
+    is_rootless: bool = False
+    """Whether an ordinary user can start boxes with it."""
     makes_groups: bool = False
     """Whether it puts a container into a control group itself. Otherwise the runtime is in the
     group of the box, and so are all its children."""
@@ -97,6 +99,7 @@ RUNTIMES = {
             "Debian: apt-get install crun",
             ("--cgroup-manager=disabled",),
             shares_null=True,
+            is_rootless=True,
         ),
         Runtime(
             "runc",

@@ -28,6 +28,8 @@ FILES = (
     "/etc/ld.so.cache",
     "/etc/passwd",
     "/usr/lib/os-release",
+    "/dev/zero",
+    "/dev/null",
     "/proc/self/exe",
     "/proc/self/fd/0",
     "/proc/self/ns/time",
