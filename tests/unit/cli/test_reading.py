@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fumehood.cli.reading import unique_labels
+from fumehood.cli.reading import runs_of, unique_labels
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,10 @@ def test_no_two_runs_have_one_label(folders: list[str], labels: list[str]) -> No
     given = unique_labels([Path(folder) for folder in folders])
     assert len(set(given)) == len(folders)
     assert given == labels
+
+
+def test_runs_are_read_once_and_named_as_the_user_named_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert runs_of([Path("runs/a"), tmp_path / "runs/a", Path("b")]) == [Path("runs/a"), Path("b")]
