@@ -90,6 +90,27 @@ def test_a_missing_daemon_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path:
         engine.prepare(AgentSource(AgentKind.IMAGE, "any"))
 
 
+def test_a_daemon_that_the_user_may_not_use_is_reported_with_the_remedy(
+    monkeypatch: pytest.MonkeyPatch, socket_dir: Path
+) -> None:
+    path = socket_dir / "docker.sock"
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{path}")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(path))
+        listening.listen()
+        path.chmod(0)
+        user = os.geteuid()
+        if user == 0:  # Root may use every socket.
+            os.seteuid(65534)
+        try:
+            readiness = DockerEngine(EngineOptions()).check()
+        finally:
+            os.seteuid(user)
+    assert not readiness.ready
+    assert "add the user to the group docker" in readiness.detail
+    assert "apt-get install" not in readiness.detail
+
+
 @pytest.mark.slow
 def test_a_stuck_daemon_is_an_error_after_its_deadline(
     monkeypatch: pytest.MonkeyPatch, socket_dir: Path

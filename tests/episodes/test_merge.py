@@ -240,11 +240,11 @@ def other(shards: list[Path]) -> Path:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (without, "shards 2/3, 3/3 are missing: name their folders"),
-        (doubled, r"/1 and .*/again are both shard 1/3: remove one"),
+        (without, "shards 2/3, 3/3 are missing: name their folders, too"),
+        (doubled, r"/1 and .*/again are both shard 1/3: name only one of them"),
         (of_another_count, r"is shard 2/2, but .*/1 is shard 1/3"),
         (of_another_seed, "shards of different runs: they differ in seed"),
-        (of_a_great_count, "/999999999 and 999,999,978 more are missing: name their folders"),
+        (of_a_great_count, "/999999999 and 999,999,978 more are missing: name their folders, too"),
         (of_another_content_of_a_folder, "they differ in agents"),
         (of_other_code_of_a_class, "3 was played with other code of the agent policy_aware than"),
         (of_other_tasks, "shards of different runs: they differ in suite"),

@@ -22,10 +22,19 @@ from fumehood.core.task import Task
 from fumehood.orchestrator.rescore import rescore
 from fumehood.records.run_reader import RunReader
 from fumehood.report.results import Result, join_results
-from fumehood.report.statistics.failures import JUDGED, LEVELS, TITLES, Attribution, Label, Sign
+from fumehood.report.statistics.failures import (
+    JUDGED,
+    LEVELS,
+    TITLES,
+    Attribution,
+    Label,
+    Sign,
+    meanings,
+)
 from fumehood.report.statistics.failures import attribute as attribute_result
 from fumehood.report.text_table import TextTable
 from fumehood.report.traces import read_traces
+from fumehood.report.wording import number_of
 from fumehood.scorers.judges.question import Opinion, Question, opinion_metrics
 from fumehood.scorers.judges.transcript import transcript_of
 
@@ -83,7 +92,7 @@ def attribute(
         for line in _lines(why.by_name):
             say(line)
         return
-    say(f"{len(why.by_name)} failed episodes")
+    say(number_of(len(why.by_name), "failed episode"))
     print_tables(_label_table(why.by_name), mark=mark)
     if judging is not None:
         say(_judged(why))
@@ -150,7 +159,8 @@ def _label_table(attributions: Mapping[str, Attribution]) -> TextTable:
         for label in Label
         if primary[label] or secondary[label]
     ]
-    return TextTable("", ("level", "label", "primary", "secondary"), rows, names=2)
+    note = meanings((*primary, *secondary))
+    return TextTable("", ("level", "label", "primary", "secondary"), rows, names=2, note=note)
 
 
 def _counts(attributions: Mapping[str, Attribution]) -> tuple[Counter[Label], Counter[Label]]:

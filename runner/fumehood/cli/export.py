@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from fumehood.cli.output import PATH, print_json, say
+from fumehood.cli.output import PATH, beside, print_json, say
 from fumehood.cli.reading import find_episode, read_run, unverified_option, verification_of
 from fumehood.core.errors import InputError
 from fumehood.exports.exported import ExportedRun
@@ -67,7 +67,7 @@ def export(
         requests = send(exported, otlp, headers)
         line = f"{number} episodes sent to {otlp} in {requests} requests"
     else:
-        folder = out or run_dir.resolve().with_name(f"{run_dir.resolve().name}.{name}")
+        folder = out or beside(run_dir, f".{name}")
         written += _write(exported, name, folder)
         line = f"{number_of(number, 'episode')}, {number_of(len(written), 'file')} in {folder}"
     for unreadable in exported.unreadable:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fumehood.cli.output import PATH, print_json, print_tables, report_extra, say
-from fumehood.cli.progress import task_progress
+from fumehood.cli.progress import part_progress
 from fumehood.cli.reading import mark_of, read_runs, unverified_option, verification_of
 from fumehood.core.episode_spec import MonitorSpec
 from fumehood.core.errors import InputError
@@ -136,7 +136,7 @@ def monitor(
         results = [(run, each) for run in runs for each in run.results if each.row.trace]
         results.sort(key=lambda pair: (pair[0].label, str(pair[1].row.name)))
         episodes = []
-        with task_progress("monitor", len(results), quiet=as_json) as done:
+        with part_progress("monitor", len(results), "episodes", quiet=as_json) as done:
             for run, result in results:
                 episodes.append(_watched(run, result, host, severity))
                 done()

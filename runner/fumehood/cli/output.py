@@ -36,6 +36,17 @@ MARKS = {"✓": "green", "✗": "red"}
 """Colours of marks on a terminal."""
 
 
+def beside(folder: Path, ending: str) -> Path:
+    """Return the path beside a folder that has the name of the folder and an ending.
+
+    Args:
+        folder: a relative folder gives a relative path, unless it is ``.`` or ends in ``..``.
+        ending: such as ``.receipt.json``.
+    """
+    named = folder if folder.name not in ("", "..") else folder.resolve()
+    return named.with_name(f"{named.name}{ending}")
+
+
 def say(text: str, *, err: bool = False) -> None:
     """Print one line of text; every command prints through this function, except JSON.
 

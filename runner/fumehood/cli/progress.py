@@ -49,12 +49,15 @@ LINE_EVERY_S = 5.0
 
 
 @contextmanager
-def task_progress(title: str, total: int, *, quiet: bool) -> Iterator[Callable[[], None]]:
-    """Yield a function that counts one finished task of a long operation.
+def part_progress(
+    title: str, total: int, unit: str, *, quiet: bool
+) -> Iterator[Callable[[], None]]:
+    """Yield a function that counts one finished part of a long operation.
 
     Args:
         title: what is done.
-        total: number of tasks.
+        total: number of parts.
+        unit: name of the parts, such as ``episodes``.
         quiet: whether to show nothing.
     """
     console = Console(stderr=True)
@@ -74,7 +77,7 @@ def task_progress(title: str, total: int, *, quiet: bool) -> Iterator[Callable[[
         bar.update(shown, advance=1, timing=times)
         if not quiet and not is_bar and now - printed_at >= LINE_EVERY_S:
             printed_at = now
-            console.print(f"{title}: {done} of {total} tasks, {times}", highlight=False)
+            console.print(f"{title}: {done} of {total} {unit}, {times}", highlight=False)
 
     if is_bar:
         bar.start()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,7 +53,7 @@ def read_runs(paths: Iterable[Path], *, unverified: bool) -> list[Run]:
     from fumehood.orchestrator.rescore import rescore
     from fumehood.report.runs import join_run
 
-    folders = list(dict.fromkeys(run.resolve() for path in paths for run in folders_of(path)))
+    folders = runs_of(paths)
     readers = [_verified(folder, unverified=unverified) for folder in folders]
     by_state: dict[str, list[RunReader]] = {}
     for run in readers:
@@ -64,6 +64,14 @@ def read_runs(paths: Iterable[Path], *, unverified: bool) -> list[Run]:
         say(f"fumehood: {line}", err=True)
     labels = unique_labels(folders)
     return [join_run(run, rescore(run), label) for run, label in zip(readers, labels, strict=True)]
+
+
+def runs_of(paths: Iterable[Path]) -> list[Path]:
+    """Return the run folders of runs and experiments, each once, as they were named."""
+    named: dict[Path, Path] = {}
+    for run in chain.from_iterable(map(folders_of, paths)):
+        named.setdefault(run.resolve(), run)
+    return list(named.values())
 
 
 def folders_of(path: Path) -> list[Path]:
@@ -133,6 +141,6 @@ def find_episode(rows: Sequence[EpisodeRow], wanted: str, folder: Path) -> Episo
 
 def hint_of_episodes(rows: Sequence[EpisodeRow], wanted: str, folder: Path) -> str:
     """Return the most similar name of an episode, if any, and the command that lists all."""
-    near = get_close_matches(wanted, [str(row.name) for row in rows], n=1, cutoff=0.5)
+    near = get_close_matches(wanted, [str(row.name) for row in rows], n=1, cutoff=0.8)
     suggestion = f"did you mean {near[0]!r}? " if near else ""
     return f"{suggestion}list them with: fumehood show {shlex.quote(str(folder))}"

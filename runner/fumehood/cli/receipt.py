@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from fumehood.cli.output import PATH, print_json, say
+from fumehood.cli.output import PATH, beside, print_json, say
 from fumehood.cli.reading import find_episode, read_run
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import Json, JsonObject, as_object
@@ -78,9 +78,8 @@ def receipt(
 
 
 def _default_path(run_dir: Path, name: EpisodeName | None) -> Path:
-    run = run_dir.resolve()
     middle = "" if name is None else f".{file_name(name.identifier)}"
-    return run.with_name(f"{run.name}{middle}.receipt.json")
+    return beside(run_dir, f"{middle}.receipt.json")
 
 
 def _recent_probe(run: RunReader) -> JsonObject:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fumehood.cli.output import PATH, print_json, print_tables, report_extra
-from fumehood.cli.reading import folders_of, mark_of, read_runs, unverified_option, verification_of
+from fumehood.cli.reading import mark_of, read_runs, runs_of, unverified_option, verification_of
 from fumehood.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -51,9 +51,9 @@ def reliability(
         from fumehood.report.runs import subjects_of
     given = {"plain": run_dirs, "faults": faults, "environment": environment, "prompts": prompts}
     named = chain.from_iterable(given.values())
-    runs = {run.folder.path: run for run in read_runs(named, unverified=unverified)}
+    runs = {run.folder.path.resolve(): run for run in read_runs(named, unverified=unverified)}
     subjects = {
-        part: subjects_of([runs[path] for path in _runs_of(folders)])
+        part: subjects_of([runs[path.resolve()] for path in runs_of(folders)])
         for part, folders in given.items()
     }
     plain = subjects.pop("plain")
@@ -73,7 +73,3 @@ def reliability(
 
 def _of(agent: str, subjects: Iterable[Subject]) -> list[Subject]:
     return [subject for subject in subjects if subject.agent == agent]
-
-
-def _runs_of(folders: Sequence[Path]) -> list[Path]:
-    return list(dict.fromkeys(run.resolve() for folder in folders for run in folders_of(folder)))

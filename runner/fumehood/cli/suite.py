@@ -22,7 +22,7 @@ from fumehood.benchmarks.shared.quality import QualityReport, quality_report
 from fumehood.benchmarks.shared.reading import YAML_SUFFIXES, Mistakes
 from fumehood.cli.baselines import describe, noop_of, oracle_of
 from fumehood.cli.output import PATH, print_json, print_tables, print_text, say
-from fumehood.cli.progress import task_progress
+from fumehood.cli.progress import part_progress
 from fumehood.cli.reading import read_run
 from fumehood.cli.selection import only_selected, task_options
 from fumehood.core.errors import InputError
@@ -199,7 +199,9 @@ def validate(argument: str, as_json: bool, **options: Any) -> None:
     """
     try:
         loaded = only_selected(load_suite(argument), options)
-        with task_progress("playing the oracles", len(loaded.cases), quiet=as_json) as on_task:
+        with part_progress(
+            "playing the oracles", len(loaded.cases), "tasks", quiet=as_json
+        ) as on_task:
             proven, undecided = _prove(loaded, argument, on_task)
     except InputError as error:
         mistakes = error.mistakes if isinstance(error, Mistakes) else (error,)
@@ -243,7 +245,7 @@ def info(argument: str, as_json: bool, **options: Any) -> None:
     loaded = only_selected(load_suite(argument), options)
     described: JsonObject = {**_info(loaded), **_made_from(argument)}
     total = 2 * len(loaded.cases)
-    with task_progress("playing the baselines", total, quiet=as_json) as on_task:
+    with part_progress("playing the baselines", total, "tasks", quiet=as_json) as on_task:
         baselines = {"noop": noop_of(loaded, on_task), "oracle": oracle_of(loaded, on_task)}
     if as_json:
         scores = {name: baseline.to_json() for name, baseline in baselines.items()}

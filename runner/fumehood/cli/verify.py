@@ -43,7 +43,8 @@ def verify(run_dir: Path, key: str | None, as_json: bool) -> int:
         for line in _lines(run_dir, result):
             say(line)
         if not result.damage:
-            whose = signer or "an unknown key: see fumehood keys"
+            remedy = f"if you know its owner, run: fumehood keys add {result.key} NAME"
+            whose = signer or f"not one of your keys; {remedy}"
             sound = "sound" if signer else "unchanged, but the signer is unknown"
             say(f"{sound}: {result.episodes} episodes, signed with {result.key} ({whose})")
     return DAMAGED if result.damage or signer is None else 0

@@ -32,6 +32,8 @@ ORACLE = "oracle"
 
 _LABELLED = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.-]{0,63})=(.+)", re.DOTALL)
 _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
+_PYTHON_FILE = re.compile(r"(?:\./)?([\w/]+)\.py(?::(\w+))?")
+"""A file in place of a module, as in ``my_agent.py:Agent``."""
 
 _PROOFS = dict.fromkeys((kind.value for kind in AgentKind), "code") | {
     AgentKind.IMAGE.value: "digest"
@@ -317,11 +319,13 @@ def _source(reference: str) -> AgentSource:
         return AgentSource(AgentKind.FOLDER, str(folder.resolve()))
     if _MODULE.fullmatch(reference) and _is_module(reference):
         return AgentSource(AgentKind.MODULE, reference)
+    if file := _PYTHON_FILE.fullmatch(reference):
+        example = f"{file[1].replace('/', '.')}:{file[2] or 'Agent'}"
+        raise InputError(f"{reference} is a file: name a module and its class, such as {example}")
     if reference.startswith((".", "/")):
         raise InputError(f"there is no folder {reference}")
-    if reference.endswith(".py"):
-        module = reference.removesuffix(".py").replace("/", ".")
-        raise InputError(f"{reference} is a file: name a class of it, such as {module}:Agent")
+    if Path(f"{reference}.py").is_file():
+        raise InputError(f"{reference} is a module: name a class of it, such as {reference}:Agent")
     near = difflib.get_close_matches(reference, (*BUILTIN, *WITH_MODEL), n=1, cutoff=0.8)
     if near:
         raise InputError(

@@ -463,7 +463,9 @@ class RunConfig(_Strict):
     i_trust_this_cluster: bool = Field(
         False, description="Allow a Ray cluster without token authentication."
     )
-    concurrency: int = Field(2, ge=1, description="Concurrent episodes of each node.")
+    concurrency: int = Field(
+        2, ge=1, description="Concurrent episodes on this machine, or on each node."
+    )
     service_workers: int = Field(1, ge=1, le=64, description="Service processes of each node.")
     prepare: int = Field(
         0,

@@ -197,7 +197,7 @@ def _check_set(parts: Sequence[_Part]) -> None:
         other = numbers.setdefault(part.shard.number, part)
         if other is not part:
             raise InputError(
-                f"{other.path} and {part.path} are both shard {part.shard}: remove one"
+                f"{other.path} and {part.path} are both shard {part.shard}: name only one of them"
             )
     count = first.shard.count
     numbers_missing = (number for number in range(1, count + 1) if number not in numbers)
@@ -206,7 +206,8 @@ def _check_set(parts: Sequence[_Part]) -> None:
         others = count - len(numbers) - len(missing)
         plural, verb = ("", "is") if len(missing) == 1 else ("s", "are")
         names = f"{', '.join(missing)}{f' and {others:,} more' if others else ''}"
-        raise InputError(f"shard{plural} {names} {verb} missing: name their folders")
+        whose = "its folder" if others + len(missing) == 1 else "their folders"
+        raise InputError(f"shard{plural} {names} {verb} missing: name {whose}, too")
 
 
 def _check(part: _Part, first: _Part, names: Sequence[EpisodeName]) -> None:

@@ -21,6 +21,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 
@@ -413,8 +414,12 @@ def parse_trace(path: Path, content: bytes) -> list[Record]:
 
 
 def not_a_run(path: Path) -> InputError:
-    """Return the error about a folder that is no run folder, but may contain some in ``runs``."""
-    runs = sorted(manifest.parent for manifest in path.glob("runs/*/run.json"))
+    """Return the error about a folder that is no run folder, but may contain some.
+
+    An experiment has them in ``runs``, a reproduction in ``experiment/runs``.
+    """
+    found = (path.glob(f"{folder}runs/*/run.json") for folder in ("", "experiment/"))
+    runs = sorted(manifest.parent for manifest in chain.from_iterable(found))
     if runs:
         number = f"{len(runs)} run folder{'' if len(runs) == 1 else 's'}"
         return InputError(

@@ -126,7 +126,8 @@ def reliability_table(agents: Mapping[str, Mapping[str, float | None]]) -> TextT
         for name in names
     ]
     note = (
-        "1 is best. Episodes: those with a score. Faults fired is a share of episodes, no metric. "
+        "1 is best. Episodes: those with a score; of faults, environment and prompts: in the runs "
+        "that these options name. Faults fired is a share of episodes, no metric. "
         "Missing confidences count as 1. "
         "A dash: the runs do not show it. Consistency needs several trials; robustness needs runs "
         "with the change; calibration, discrimination and Brier need runs with --ask-confidence; "

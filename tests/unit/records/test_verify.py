@@ -319,6 +319,7 @@ def test_the_command_prints_one_line_per_difference(run: Path) -> None:
     unknown = CliRunner().invoke(command, [str(run)], standalone_mode=False)
     assert unknown.return_value == 1
     assert unknown.output.startswith("unchanged, but the signer is unknown: 3 episodes, signed")
+    assert f"run: fumehood keys add {KEY.public} NAME" in unknown.output
     expected = ["--key", KEY.public]
     sound = CliRunner().invoke(command, [str(run), *expected], standalone_mode=False)
     assert sound.return_value == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -10,7 +11,9 @@ import pytest
 
 from fumehood.report.findings import Findings
 from fumehood.report.pictures import DARK, LIGHT, NARROW_PX, WIDE_PX, Picture, draw, in_light
+from fumehood.report.sections.failures import failure_taxonomy
 from fumehood.report.sections.registry import build_sections
+from fumehood.report.statistics.failures import MEANINGS, Attribution, Label
 from tests.unit.report.runs import findings_of, played
 
 
@@ -54,6 +57,16 @@ def test_a_single_agent_has_no_comparison_pictures(tmp_path: Path) -> None:
         for picture in pictures_of(findings_of(played(tmp_path / "run", "policy_aware")))
     ]
     assert not {"effort_and_success", "repeated_trials", "differences", "flips_1"} & set(names)
+
+
+def test_failures_of_every_label_are_drawn_and_explained(tmp_path: Path) -> None:
+    findings = findings_of(played(tmp_path / "run", "policy_aware"))
+    (agent,) = findings.subjects
+    failed = {str(label): Attribution(label, (), (), {}) for label in Label}
+    agent = replace(agent, attributions=failed)
+    picture = failure_taxonomy(replace(findings, subjects=(agent,)))
+    assert draw(picture, WIDE_PX)
+    assert all(meaning in picture.caption for meaning in MEANINGS.values())
 
 
 @pytest.mark.slow

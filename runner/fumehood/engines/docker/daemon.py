@@ -88,8 +88,16 @@ class Daemon:
         """The SDK's client, for rare requests; wrap its use in :meth:`converting_errors`."""
         try:
             version = api_version(self._socket_path, CONNECT_DEADLINE_S)
+        except PermissionError as error:
+            raise InfraError(
+                f"this user may not use the Docker engine at {self.host}: the administrator can "
+                "add the user to the group docker, whose members have the rights of root"
+            ) from error
         except OSError as error:
-            raise InfraError(f"no Docker engine answers at {self.host}: {error}") from error
+            raise InfraError(
+                f"no Docker engine answers at {self.host}: {error}; "
+                "install and start one (Debian: apt-get install docker.io)"
+            ) from error
         client = APIClient(self.host, version=version, timeout=DEADLINE_S)
         client.mount("http+docker://", SharedPool(self._socket_path, DEADLINE_S))
         # A local socket needs no proxy and no password.

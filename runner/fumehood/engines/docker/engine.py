@@ -133,12 +133,8 @@ class DockerEngine:
             return Readiness(False, problem)
         try:
             problem = runtime_problem(self._info, self._options.runtime)
-        except InputError as error:
+        except (InfraError, InputError) as error:
             return Readiness(False, str(error))
-        except InfraError as error:
-            return Readiness(
-                False, f"{error}; install and start one (Debian: apt-get install docker.io)"
-            )
         return Readiness(False, problem) if problem else Readiness(True, self._describe())
 
     def isolation_facts(self) -> IsolationFacts:

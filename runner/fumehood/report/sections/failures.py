@@ -11,7 +11,7 @@ from fumehood.report.data_table import DataTable, integers, texts
 from fumehood.report.findings import Findings, SubjectFindings
 from fumehood.report.pictures import Picture, Spec, label_of
 from fumehood.report.sections.section import Link, Section, episodes_address
-from fumehood.report.statistics.failures import LEVELS, TITLES, Label
+from fumehood.report.statistics.failures import LEVELS, TITLES, Label, meanings
 from fumehood.report.text_table import TextTable
 
 
@@ -45,16 +45,20 @@ def _label_counts(findings: Findings) -> list[tuple[str, dict[Label, int], dict[
 def failure_table(findings: Findings) -> TextTable:
     """Return failed episodes by primary label, and in brackets by secondary label."""
     counts = _label_counts(findings)
+    used = [
+        label
+        for label in Label
+        if any(label in first or label in second for _, first, second in counts)
+    ]
     rows = [
         (
             *(LEVELS[label].value, TITLES[label]),
             *(_counted(first, second, label) for _, first, second in counts),
         )
-        for label in Label
-        if any(label in first or label in second for _, first, second in counts)
+        for label in used
     ]
     header = ("Level", "Label", *(name for name, _, _ in counts))
-    note = "Failed episodes by primary label; in brackets: by secondary label."
+    note = f"Failed episodes by primary label; in brackets: by secondary label. {meanings(used)}"
     return TextTable("Why episodes fail", header, rows, names=2, note=note)
 
 
@@ -79,6 +83,7 @@ COLOURS = {
     Label.COUNTERPART: vega.GOOD,
     Label.TIMEOUT: vega.SERIES[1],
     Label.BUDGET: vega.BAD,
+    Label.MONITOR: vega.SOFT,
     Label.CONTEXT_OVERFLOW: vega.SERIES[5],
     Label.CRASH: vega.SERIES[3],
     Label.PARSING: vega.SERIES[4],
@@ -86,7 +91,7 @@ COLOURS = {
     Label.REASONING: vega.SERIES[0],
     Label.UNATTRIBUTED: vega.QUIET,
 }
-"""Warm colours for execution, cool colours for decisions, grey for unattributed."""
+"""A separate colour for each label; grey for unattributed."""
 
 
 def failure_taxonomy(findings: Findings) -> Picture:
@@ -96,7 +101,7 @@ def failure_taxonomy(findings: Findings) -> Picture:
     present = [label for label in Label if any(row["label"] == TITLES[label] for row in rows)]
     caption = (
         "Failed episodes by primary label, as shares of all episodes. Rules assign the labels "
-        "from typed events; episodes without a matching rule are unattributed."
+        f"from typed events. {meanings(present)}"
     )
 
     def spec(width_px: int) -> Spec:

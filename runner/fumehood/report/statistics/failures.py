@@ -8,7 +8,7 @@ shows them.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import groupby, takewhile
@@ -51,29 +51,34 @@ class Label(Enum):
     """A kind of failure, in the order of preference as primary label."""
 
     INFRASTRUCTURE = "infrastructure"
-    """Infrastructure failure; not caused by the agent."""
     UNSAFE = "unsafe"
-    """A safety check was violated."""
     COUNTERPART = "counterpart"
-    """A simulated participant failed, such as a simulated user; not caused by the agent."""
     TIMEOUT = "timeout"
-    """The wall time ended."""
     CONTEXT_OVERFLOW = "context_overflow"
-    """The conversation was longer than the context of the model."""
     PARSING = "parsing"
-    """Replies of the model or messages of the agent could not be parsed, or were cut."""
     TOOL_INVOCATION = "tool_invocation"
-    """A call was invalid, and no fault had altered it."""
     BUDGET = "budget"
-    """A budget or the agent's own limit of turns was used up before the agent finished."""
     MONITOR = "monitor"
-    """A monitor ended the episode, or failed on a step of the agent."""
     CRASH = "crash"
-    """The process of the agent ended without a submission, or its provider refused a request."""
     REASONING = "reasoning"
-    """Calls and messages were valid, but the actions were wrong or missing."""
     UNATTRIBUTED = "unattributed"
-    """No rule applies."""
+
+
+MEANINGS: Mapping[Label, str] = {
+    Label.INFRASTRUCTURE: "the infrastructure failed, not the agent",
+    Label.UNSAFE: "a safety check was violated",
+    Label.COUNTERPART: "another participant failed, such as a simulated user, not the agent",
+    Label.TIMEOUT: "the wall time ended",
+    Label.CONTEXT_OVERFLOW: "the conversation was longer than the context of the model",
+    Label.PARSING: "replies of the model or messages of the agent were cut or malformed",
+    Label.TOOL_INVOCATION: "a call was invalid, and no fault had altered it",
+    Label.BUDGET: "a budget or the agent's own limit of turns was used up",
+    Label.MONITOR: "a monitor ended the episode, or failed on a step of the agent",
+    Label.CRASH: "the agent ended without a submission, or its provider refused a request",
+    Label.REASONING: "calls and messages were valid, but the actions were wrong or missing",
+    Label.UNATTRIBUTED: "no rule applies",
+}
+"""What each label means, in one line."""
 
 
 _DECISIONS = {Label.UNSAFE, Label.PARSING, Label.TOOL_INVOCATION, Label.REASONING}
@@ -91,6 +96,16 @@ TITLES = {label: label.value.replace("_", " ").capitalize() for label in Label} 
     Label.BUDGET: "Out of budget"
 }
 """Display names."""
+
+
+def meanings(labels: Iterable[Label]) -> str:
+    """Return one sentence per label that states its meaning.
+
+    Args:
+        labels: of failed episodes; the sentences have the order of :class:`Label`.
+    """
+    used = set(labels)
+    return " ".join(f"{TITLES[label]}: {MEANINGS[label]}." for label in Label if label in used)
 
 
 JUDGED: Mapping[Label, str] = {
