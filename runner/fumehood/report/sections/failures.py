@@ -80,6 +80,7 @@ COLOURS = {
     Label.TIMEOUT: vega.SERIES[1],
     Label.BUDGET: vega.BAD,
     Label.CONTEXT_OVERFLOW: vega.SERIES[5],
+    Label.MONITOR: vega.INK,
     Label.CRASH: vega.SERIES[3],
     Label.PARSING: vega.SERIES[4],
     Label.TOOL_INVOCATION: vega.SERIES[2],
