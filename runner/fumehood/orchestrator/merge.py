@@ -156,9 +156,8 @@ def _merge_run(path: Path, folders: Sequence[Path], trust: Trust) -> None:
     run = digest_bytes(canonical_json([fact["seal"] for fact in facts]).encode())[:16]
     manifest = {**manifest, "run": run, "config": {**config, "shard": None}, SHARDS: list(facts)}
     folder = RunFolder.create(path, manifest, first.run.suite(), Signing(key, names))
-    for part in parts:
-        _copy(part, path)
-    write_whole(path / ROWS, _sealed_rows(parts, names, key, run))
+    packs_bytes = [_copy(part, path) for part in parts]
+    write_whole(path / ROWS, _sealed_rows(parts, packs_bytes, names, key, run))
     folder.sign_with(Signing(key, names))
     folder.seal()
     open_run(path, Trust(own=key.public))
@@ -260,8 +259,9 @@ _OF_MANIFEST: dict[str, Callable[[JsonObject], object]] = {
 """What the shards of a run have in common beside their settings."""
 
 
-def _copy(part: _Part, path: Path) -> None:
-    """Copy the files of all episodes of a shard, and what proves their origin."""
+def _copy(part: _Part, path: Path) -> int:
+    """Copy the files of all episodes of a shard, and what proves their origin; return the size of
+    its packed traces, bytes."""
     last = dict(part.rows())
     for row in last.values():
         seal = row["seal"]
@@ -269,26 +269,27 @@ def _copy(part: _Part, path: Path) -> None:
         for file in sealed_files(seal["files"]):
             if not PackedTrace.parse(file.path):
                 _copy_file(part.path, path, file.path, file.sha256)
-    if part.pack:
-        _append_pack(part, path / PACK)
+    pack_bytes = _append_pack(part, path / PACK) if part.pack else 0
     for name in CASSETTE_FOLDERS:
         for body in sorted(Cassette(part.path / name).referenced()):
             _copy_file(part.path, path, f"{name}/bodies/{body}", body)
     for name, content in part.files.items():
         _write(path, f"{SHARDS}/{part.shard.number}/{name}", content)
+    return pack_bytes
 
 
-def _append_pack(part: _Part, target: Path) -> None:
-    """Append the packed traces of a shard to those of the merged run."""
-    copied = sha256()
+def _append_pack(part: _Part, target: Path) -> int:
+    """Append the packed traces of a shard to those of the merged run; return their size, bytes."""
+    copied, size_bytes = sha256(), 0
     with open_plain(part.path / PACK) as source, open(target, "ab", opener=open_no_link) as file:
         while content := source.read(CHUNK_BYTES):
             copied.update(content)
-            file.write(content)
+            size_bytes += file.write(content)
     if copied.hexdigest() != part.pack:
         raise InputError(
             f"{part.path / PACK} was changed while it was read: merge again after the change"
         )
+    return size_bytes
 
 
 def _copy_file(source: Path, target: Path, file: str, sha256: str) -> None:
@@ -307,18 +308,30 @@ def _write(target: Path, file: str, content: bytes) -> None:
 
 
 def _sealed_rows(
-    parts: Sequence[_Part], names: Sequence[EpisodeName], key: SigningKey, run: str
+    parts: Sequence[_Part],
+    packs_bytes: Sequence[int],
+    names: Sequence[EpisodeName],
+    key: SigningKey,
+    run: str,
 ) -> str:
-    """Return the lines of all rows in the order of the plan, sealed with ``key``."""
+    """Return the lines of all rows in the order of the plan, sealed with ``key``.
+
+    Args:
+        parts: the shards.
+        packs_bytes: size of the packed traces of each shard.
+        names: of all episodes, in the order of the plan.
+        key: signs the rows.
+        run: ID of the merged run.
+    """
     rows, own = defaultdict[EpisodeName, list[JsonObject]](list), parts[0].run.own_isolation()
     packed_bytes = 0
-    for part in parts:
+    for part, pack_bytes in zip(parts, packs_bytes, strict=True):
         for name, row in part.rows():
             _move_trace(row, packed_bytes)
             isolation = row.pop("isolation", part.run.own_isolation())
             stated = {} if isolation == own else {"isolation": isolation}
             rows[name].append({**row, **stated})
-        packed_bytes += os.path.getsize(part.path / PACK) if part.pack else 0
+        packed_bytes += pack_bytes
     lines, after = [], FIRST
     for row in (row for name in names for row in rows[name]):
         seal = row.pop("seal")

@@ -11,7 +11,7 @@ import pytest
 
 from fumehood.report.findings import Findings
 from fumehood.report.pictures import DARK, LIGHT, NARROW_PX, WIDE_PX, Picture, draw, in_light
-from fumehood.report.sections.failures import failure_taxonomy
+from fumehood.report.sections.failures import COLOURS, failure_taxonomy
 from fumehood.report.sections.registry import build_sections
 from fumehood.report.statistics.failures import MEANINGS, Attribution, Label
 from tests.unit.report.runs import findings_of, played
@@ -49,6 +49,11 @@ def test_a_report_has_all_pictures_with_data(
         "flips_1",
         "failure_taxonomy",
     ]
+
+
+def test_each_label_of_failures_has_its_own_colour() -> None:
+    assert COLOURS.keys() == set(Label)
+    assert len(set(COLOURS.values())) == len(Label)
 
 
 def test_a_single_agent_has_no_comparison_pictures(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,6 +31,7 @@ from fumehood.worlds.registry import open_outside
 from fumehood_snapshots.library.environment import SHARES
 from tests.parts.folders import short_folder
 from tests.parts.mariadb import has_mariadb
+from tests.parts.postgresql import has_postgresql
 from tests.parts.specs import episode_spec
 from tests.parts.taubench import write_checkout
 from tests.unit.snapshots.sites import article, serving
@@ -102,6 +104,39 @@ def test_the_end_of_its_server_is_no_failure_of_the_infrastructure() -> None:
         with pytest.raises(InfraError, match="MariaDB"):
             asker.ask("mariadb", {})
     assert not outside.has_failed
+
+
+def postgresql(init_sql: str) -> Outside:
+    state: JsonObject = {"init_sql": init_sql, "anomalies": []}
+    outside = open_outside(episode_spec(world="marble_database", state=state))
+    assert outside is not None
+    return outside
+
+
+def ask_until_it_fails(asker: Asker) -> None:
+    ends_at = time.monotonic() + 10
+    while time.monotonic() < ends_at:
+        asker.ask("postgresql", {"statement": "SELECT 1"})
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not has_postgresql(), reason="PostgreSQL is not installed")
+def test_only_a_postgresql_server_that_does_not_start_is_a_failure_of_the_infrastructure() -> None:
+    outside = postgresql("CREATE TABLE t (a int)")
+    with answered_by(outside) as asker:
+        answer: Any = asker.ask(
+            "postgresql", {"statement": "SELECT current_setting('data_directory')"}
+        )
+        (folder,) = answer["rows"][0]
+        pid, *_ = (Path(folder) / "postmaster.pid").read_text(encoding="ascii").split()
+        os.kill(int(pid), signal.SIGKILL)
+        with pytest.raises(InfraError, match="PostgreSQL"):
+            ask_until_it_fails(asker)
+    assert not outside.has_failed
+    broken = postgresql("CREATE")
+    with answered_by(broken) as asker, pytest.raises(InfraError, match="cannot be created"):
+        ask_until_it_fails(asker)
+    assert broken.has_failed, "the control"
 
 
 def test_a_process_fetches_only_what_the_policy_of_the_run_allows(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
-"""The world ``sql`` on a MariaDB server of its own.
+"""The world ``sql`` on a separate MariaDB server.
 
-State and tool equal those of ``sql``. Clock and random numbers are MariaDB's own.
+State and tool equal those of ``sql``. Clock and random numbers are those of MariaDB.
 """
 
 from __future__ import annotations

@@ -62,6 +62,8 @@ CREATE EXTENSION pg_stat_statements;
 CREATE USER {AGENT} CONNECTION LIMIT 5;
 GRANT pg_monitor, pg_read_all_data TO {AGENT};
 REVOKE TEMPORARY ON DATABASE {DATABASE} FROM PUBLIC;
+REVOKE CREATE ON SCHEMA public FROM PUBLIC;
+REVOKE USAGE ON LANGUAGE plpgsql FROM PUBLIC;
 REVOKE EXECUTE ON FUNCTION lo_creat(integer), lo_create(oid), lo_from_bytea(oid, bytea),
     lo_put(oid, bigint, bytea), lowrite(integer, bytea) FROM PUBLIC;
 ALTER USER {AGENT} SET statement_timeout = '{STATEMENT_TIMEOUT_S:.0f}s';

@@ -103,10 +103,9 @@ class Database:
         return self._server.query(sql)
 
     @property
-    def has_ended(self) -> bool:
-        """Whether the server does not run."""
-        server = self._server
-        return not isinstance(server, PostgreSqlServer) or not server.process.alive
+    def has_started(self) -> bool:
+        """Whether the server has started."""
+        return self._server is not None
 
     def _start(self) -> PostgreSqlServer | RemoteServer:
         if are_routed():
@@ -143,7 +142,8 @@ def open_outside(spec: EpisodeSpec) -> Outside:
     return JsonOutside(
         answer,
         question_bytes_max=_QUESTION_BYTES_MAX,
-        is_down=lambda: (held := weak()) is None or held.has_ended,
+        # A statement of the agent may have ended a server that has started.
+        is_down=lambda: (held := weak()) is None or not held.has_started,
     )
 
 

@@ -21,11 +21,13 @@ from fumehood.core.errors import InfraError
 SERVER_UID = 65531
 """User and group of a server that root starts. No other part of Fumehood uses them."""
 START_TIMEOUT_S = 30.0
+FILE_BYTES_MAX = 1 << 30
+"""Size of one file of a server. A file with texts of statements has no other limit."""
 SERVER_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _SUPERVISOR = """
-ulimit -c 0; ulimit -v "$MEMORY_KB_MAX"
+ulimit -c 0; ulimit -v "$MEMORY_KB_MAX"; ulimit -f "$FILE_BLOCKS_MAX"
 exec 3<&0
-nice -n "$NICE" "$@" >errors 2>&1 3<&- &
+nice -n "$NICE" "$@" >/dev/null 2>&1 3<&- &
 server=$!
 (cat <&3 >/dev/null; kill "-$SIGNAL" $server) &
 watch=$!
@@ -35,7 +37,8 @@ kill $watch
 cd / && rm -rf "$FOLDER"
 """
 """Shell script that runs the server and kills it when standard input ends, that is, when the
-process that started it has ended. It then removes the folder."""
+process that started it has ended. It then removes the folder. The server has no log, because
+statements of an agent can write to it without end."""
 
 
 class PrivateServer:
@@ -110,13 +113,19 @@ class PrivateServer:
         """
         # A service runs before boxes; statements of an agent must not.
         nice = max(0, -os.getpriority(os.PRIO_PROCESS, 0))
-        limits = {"MEMORY_KB_MAX": str(memory_kb_max), "SIGNAL": end_signal, "NICE": str(nice)}
+        settings = {
+            "FOLDER": str(self.folder),
+            "MEMORY_KB_MAX": str(memory_kb_max),
+            "FILE_BLOCKS_MAX": str(FILE_BYTES_MAX // 512),
+            "SIGNAL": end_signal,
+            "NICE": str(nice),
+        }
         self._process = subprocess.Popen(
             ["/bin/sh", "-c", _SUPERVISOR, self._name, *map(str, command)],
             stdin=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             cwd=self.folder,
-            env={"PATH": SERVER_PATH, "FOLDER": str(self.folder), **limits},
+            env={"PATH": SERVER_PATH, **settings},
             start_new_session=True,
             **_as_user(),
         )
