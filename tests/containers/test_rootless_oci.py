@@ -37,20 +37,28 @@ exec "$@"
 """Gives a command another user database and other subordinate users than this machine."""
 
 USERS_OF_TWO_BOXES = """
-import json, sys
+import json, os, socket, struct, tempfile
 from dataclasses import replace
 from pathlib import Path
 from fumehood.engines.engine import AgentKind, AgentSource, BoxSpec
 from fumehood.engines.oci.engine import OciEngine
+CONNECT = "import socket; s = socket.socket(socket.AF_UNIX); s.connect('/fumehood/s'); s.recv(1)"
 engine = OciEngine()
 image = engine.prepare(AgentSource(AgentKind.BUILTIN, "noop"))
-image = replace(image, command=("python3", "-c", "import time; time.sleep(60)"))
-boxes = [engine.start(BoxSpec(image=image, socket_dir=Path(sys.argv[1]))) for _ in range(2)]
-statuses = [Path(f"/proc/{box.host_pid()}/status").read_text() for box in boxes]
-for box in boxes:
-    box.close()
+image = replace(image, command=("python3", "-c", CONNECT))
+with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listening:
+    os.chmod(folder, 0o755)
+    listening.bind(folder + "/s")
+    os.chmod(folder + "/s", 0o666)
+    listening.listen()
+    listening.settimeout(60)
+    boxes = [engine.start(BoxSpec(image=image, socket_dir=Path(folder))) for _ in range(2)]
+    peers = [listening.accept()[0] for _ in boxes]
+    credentials = [peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12) for peer in peers]
+    for box in boxes:
+        box.close()
 engine.close()
-print(json.dumps([int(status.split("Uid:")[1].split()[0]) for status in statuses]))
+print(json.dumps([struct.unpack("3i", credential)[1] for credential in credentials]))
 """
 
 WORKSPACE = """
@@ -158,8 +166,8 @@ def test_boxes_of_an_ordinary_user_pass_the_tests_of_boxes_of_root(file: str, us
     assert re.search(r"^[1-9]\d* passed", done.stdout, re.MULTILINE), done.stdout
 
 
-def test_each_box_has_a_subordinate_user_if_there_are_some(user: User, socket_dir: Path) -> None:
-    done = user.python("-c", USERS_OF_TWO_BOXES, str(socket_dir))
+def test_each_box_has_a_subordinate_user_if_there_are_some(user: User) -> None:
+    done = user.python("-c", USERS_OF_TWO_BOXES)
     assert done.returncode == 0, done.stderr
     one, other = json.loads(done.stdout)
     if user.has_subordinate:
