@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from click.testing import CliRunner
@@ -157,6 +158,11 @@ def test_an_agent_and_a_scripted_user_answer_each_other(suite: Path, agents: Pat
     (log,) = (agents / "log").glob("*.eval")
     (read_back,) = fumehood_json("score", "--from", str(log), "--json")["agents"]
     assert read_back["tool_calls"] == 1.0
+    with ZipFile(log) as archive:
+        (name,) = (each for each in archive.namelist() if each.startswith("samples/"))
+        exported = json.loads(archive.read(name))
+    # The user ended the conversation.
+    assert exported["output"]["completion"] == "It is written."
 
 
 @pytest.mark.slow

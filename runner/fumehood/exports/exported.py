@@ -10,7 +10,9 @@ from functools import cached_property
 from typing import Any
 
 from fumehood.core.episode_spec import ONLY_SEAT, SeatSpec
+from fumehood.core.evidence import read_evidence
 from fumehood.core.json_values import Json, JsonObject, as_object
+from fumehood.core.outcome import Finished
 from fumehood.core.task import Case, Task
 from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.run_reader import RunReader
@@ -149,10 +151,15 @@ class ExportedEpisode:
         """The model of the agent, or :data:`NO_MODEL`."""
         return str(self.row.identity.get("model") or NO_MODEL)
 
-    @property
+    @cached_property
     def answer(self) -> str:
-        """The submitted answer; empty if there is none."""
-        return str(getattr(self.row.outcome, "answer", ""))
+        """The last answer of the agent; empty if there is none."""
+        outcome, task = self.row.outcome, self.task
+        if outcome == Finished() and task and task.conversation and self.events:
+            # Another seat may have ended the conversation.
+            evidence = read_evidence(each.event for each in self.events)
+            return evidence.final_answer(task.seats[0].name) or ""
+        return str(getattr(outcome, "answer", ""))
 
     @property
     def tested_seats(self) -> tuple[SeatSpec, ...]:
