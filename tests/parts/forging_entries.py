@@ -64,6 +64,17 @@ def _exchange(key: str, occurrence: int) -> ModelExchange:
     )
 
 
+_TINY = '{"confidence":1,"kind":"confidence","seat":"agent"}'
+
+
+def _more_tiny(after_thousands: int) -> Records:
+    """Return a thousand tiny events that follow others."""
+    chain = Chain()
+    for event in (OPENED, *[_TINY] * 1000 * after_thousands):
+        chain.link(event)
+    return Records(tuple(Record(_TINY, chain.link(_TINY), 0, 0) for _ in range(1000)))
+
+
 def _opened_at(wall_ms: int, duration_us: int) -> Records:
     return Records((Record(OPENED, Chain().link(OPENED), wall_ms, duration_us),))
 
@@ -109,6 +120,7 @@ FORGERIES: dict[str, EpisodeMessage | bytes | tuple[EpisodeMessage, ...]] = {
     "a deep event": records(DEEP_EVENT),
     "an event that is no ASCII": Records((Record("é", "0" * 64, 0, 0),)),
     "a long trace": records("x" * 2_000_000),
+    "many tiny events": (records(OPENED, *[_TINY] * 1000), *[_more_tiny(at) for at in range(1, 6)]),
     "no message": b"\xff",
     "a million tiny records": _field(2, b"\x0a\x00" * 1_000_000),
     "a message with a part that no reader knows": _field(6, _field(1, b"agent") + _field(15, b"x")),

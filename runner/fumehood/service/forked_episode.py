@@ -32,6 +32,7 @@ from fumehood.gateway.settings import GatewaySettings, settings_to_line, without
 from fumehood.harness_modes.registry import open_outside, readable_paths
 from fumehood.monitors.host import EpisodeMonitors, MonitorHost, serve_reviews
 from fumehood.service.message_limits import MessageLimits
+from fumehood.service.trace_stream import RECORD_BYTES
 from fumehood.supervised.fork_server import Child, ForkServer, ServerProcess
 from fumehood.supervised.frames import receive_bounded, receive_frame, send_frame
 from fumehood.supervised.limits import Access, End, Limits
@@ -387,7 +388,8 @@ class ForkedEpisode:
             child: a new process.
             opening: the specification as bytes.
             on_over: called when the stream of messages has ended.
-            trace_bytes_max: size of all events. A process that sends more is killed.
+            trace_bytes_max: size of all events, each with ``RECORD_BYTES``. A process that sends
+                more is killed.
             models: what this service knows about the process's model requests; None for no models.
             reject: opens the episode in a new process; returns its rejection, if it rejects it.
             outside: what the process cannot reach itself; None for nothing.
@@ -656,7 +658,7 @@ class _TraceEnd:
         yield from map(SeatWorkEnded, seats)
 
     def _add(self, record: Record, *, is_last: bool) -> None:
-        self._use_up(len(record.event_json))
+        self._use_up(len(record.event_json) + RECORD_BYTES)
         if not (0 <= record.wall_ms <= WALL_MS_MAX and 0 <= record.duration_us <= WALL_MS_MAX):
             raise ValueError("the time of an event is not valid")
         if self.is_complete:

@@ -84,8 +84,8 @@ class SeatLimits:
     """Size of all refused and malformed messages of one seat. Beyond it the work of the seat ends,
     and its sockets close."""
     trace_bytes: int = 128 * 1024 * 1024
-    """Size of the events of one episode. Beyond it the work of the seat ends, and its sockets
-    close."""
+    """Size of the events of one episode, each with ``RECORD_BYTES``. Beyond it the work of the seat
+    ends, and its sockets close."""
 
 
 class _Messages:

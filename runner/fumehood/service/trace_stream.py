@@ -21,6 +21,9 @@ BATCH_EVENTS = 256
 """Events per message, at most."""
 BATCH_BYTES = 1024 * 1024
 """Size of a message, at most, unless a single event is larger."""
+RECORD_BYTES = 256
+"""Part of the limit of a trace that each record uses up beside its text. A record takes about so
+much more memory where it is received, so tiny events would take many times their size."""
 FLUSH_INTERVAL_S = 0.25
 """Time until an event is sent, at most."""
 
@@ -40,7 +43,8 @@ class TraceStream:
 
         Args:
             flush_interval_s: how long an event may wait before it is sent, seconds.
-            limit_bytes: size of all events together; None for no limit.
+            limit_bytes: size of all events together, each with ``RECORD_BYTES``; None for no
+                limit.
             on_full: called once with the seat whose event exceeds the limit; must not block. The
                 events of the work that still goes on are recorded, too.
         """
@@ -131,7 +135,7 @@ class TraceStream:
             event, wall_ms, duration_us = self._events.popleft()
             records.append(_link(chain, canonical_json(event.to_json()), wall_ms, duration_us))
             size += len(records[-1].event_json)
-            self._count(event, len(records[-1].event_json))
+            self._count(event, len(records[-1].event_json) + RECORD_BYTES)
             match event:
                 case TurnBegan(seat, turn=1):
                     messages.append(SeatReady(seat))
