@@ -384,17 +384,17 @@ class OciEngine(ChildBoxEngine, Engine):
         shown: Sequence[Mount],
         held: HeldByBox,
     ) -> OciBox:
-        runtime, user, init = self._runtime, self._user(held), self._init_program
-        if init is None:
+        workspace, runtime, user = spec.workspace, self._runtime, self._user(held)
+        if (init := self._init_program) is None:
             raise InfraError(self._problem())
         self._hold_shared()
         group = self._group(held, spec, runtime)
         place = None if image is None else image.folder
-        root = new_root() if self._is_rootless else self._root(place, init, held, spec.workspace)
-        is_workspace, files, own = spec.workspace is not None, None, dict[str, str]()
-        if spec.workspace is not None and image is not None:
+        root = new_root() if self._is_rootless else self._root(place, init, held, workspace)
+        files, own = None, dict[str, str]()
+        if workspace is not None and image is not None:
             own = {"HOME": _home(image)} | _variables(image)
-            files = self._files(root, image, spec, spec.workspace, held)
+            files = self._files(root, image, spec, workspace, held)
             if group is not None:
                 # Nothing removes files while a process makes others.
                 held.on_release(group.require_removed)
@@ -409,10 +409,9 @@ class OciEngine(ChildBoxEngine, Engine):
             limits=spec.limits,
             group=f"/{PREFIX}{user}" if runtime.makes_groups else "",
             shares_null=runtime.shares_null,
-            is_workspace=is_workspace,
-            has_terminals=runtime.own_kernel
-            or (spec.workspace is not None and spec.workspace.terminals),
-            network=self._network_of(spec.workspace),
+            is_workspace=workspace is not None,
+            has_terminals=runtime.own_kernel or bool(workspace and workspace.terminals),
+            network=self._network_of(workspace),
         )
         if self._is_rootless:
             config = rootless.adapted(config, spec.limits, self._ids, has_group=bool(group))
@@ -427,7 +426,7 @@ class OciEngine(ChildBoxEngine, Engine):
             line = _entering(entrances, runtime.execution(root, file), root.null)
             return self._starter.start(Command(arguments=line, environment={}, stdin=root.null))
 
-        line = runtime.command(root, bundle, pid_file, is_workspace=is_workspace)
+        line = runtime.command(root, bundle, pid_file, is_workspace=workspace is not None)
         child = self._starter.start(self._command(held, root, place, entrances, line))
         record = self._records.write(child.pid, held.labels, root.mark)
         held.on_release(lambda: record.unlink(missing_ok=True))
@@ -443,8 +442,8 @@ class OciEngine(ChildBoxEngine, Engine):
             on_close=held.release,
         )
         _wait_for_start(box, pid_file, runtime)
-        if spec.workspace is not None:
-            self._workspaces[box.name] = box, self._hosts(spec.workspace)
+        if workspace is not None:
+            self._workspaces[box.name] = box, self._hosts(workspace)
             held.on_release(lambda: self._workspaces.pop(box.name, None))
         return box
 
