@@ -1,4 +1,4 @@
-"""The world ``sql`` on a MariaDB server of its own.
+"""The world ``sql`` on a private MariaDB server.
 
 State and tool equal those of ``sql``. Clock and random numbers are MariaDB's own.
 """
