@@ -100,7 +100,7 @@ BAD_INPUT = {
     ("run", "sample"): "name at least one agent",
     ("run", "sample", "-a", "noop", "--i-trust-this-agent"): "has no effect on the engine auto",
     ("resume", "run", "--runtime", "runsc"): "--runtime and --i-trust-this-agent need --engine",
-    ("run", "sample", "-a", "mine.py"): "name a class of it, such as mine:Agent",
+    ("run", "sample", "-a", "mine.py"): "name a module and its class, such as mine:Agent",
     ("run", "sample", "-a", "./nowhere"): "there is no folder ./nowhere",
     ("run", "sample", "-a", "noop", "-a", "noop"): "two agents have the label 'noop'",
     (

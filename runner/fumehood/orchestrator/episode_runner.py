@@ -51,7 +51,7 @@ REOPEN_TIMEOUT_S = 20.0
 """How long an attempt waits until the service has closed an earlier attempt at the episode."""
 REOPEN_INTERVAL_S = 0.2
 JOIN_TIMEOUT_S = 30.0
-"""Time from closing an episode until its complete trace must have arrived."""
+"""Time after an episode is closed for which nothing of its trace may arrive."""
 
 
 STOPPED_MS_MIN = 1_000

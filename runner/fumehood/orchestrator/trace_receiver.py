@@ -72,6 +72,7 @@ class TraceReceiver:
         self._ended = {name: Event() for name in seats}
         self._boxes: dict[str, Box] = {}
         self._stopped: set[str] = set()
+        self._received = 0
         self._lock = Lock()
         self._timers: list[Timer] = []
         self._callable: SimpleQueue[str | None] = SimpleQueue()
@@ -124,12 +125,22 @@ class TraceReceiver:
         return ended_early
 
     def join(self, timeout_s: float) -> None:
-        """Wait for the end of the stream."""
-        self._thread.join(timeout_s)
+        """Wait for the end of the stream, while messages arrive.
+
+        Code that took over the process of the episode may have sent more than can be read in
+        ``timeout_s``. The service ends such a process.
+
+        Args:
+            timeout_s: how long no message may arrive, seconds.
+        """
+        received = -1
+        while self._thread.is_alive() and self._received != received:
+            received = self._received
+            self._thread.join(timeout_s)
         for timer in self._timers:
             timer.cancel()
         if self._thread.is_alive():
-            reason = f"the trace was not complete within {timeout_s:.0f} s"
+            reason = f"the trace is not complete, and nothing arrived for {timeout_s:.0f} s"
             self.infra = Infra(InfraKind.SERVICE, reason)
             self._stop_boxes()
 
@@ -137,6 +148,7 @@ class TraceReceiver:
         try:
             for message in self._messages:
                 self._receive(message)
+                self._received += 1
         except InfraError as error:
             self.infra = Infra(InfraKind.SERVICE, str(error))
         # The sockets are closed, so no agent can continue. An engine that does not answer fails the

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from queue import SimpleQueue
+from threading import Event
 
 import pytest
 
@@ -79,6 +80,22 @@ def test_granted_time_adds_up() -> None:
 )
 def test_a_rejected_specification_names_what_failed(field: str, kind: InfraKind) -> None:
     assert received(SpecRejected(field, "no")).infra == Infra(kind, f"{field}: no")
+
+
+@pytest.mark.slow
+def test_a_stream_is_read_to_its_end_while_messages_arrive() -> None:
+    timeout_s, messages = 0.5, 40
+
+    def slow() -> Iterator[EpisodeMessage]:
+        for at in range(messages):
+            Event().wait(timeout_s / 10)
+            yield Records((record(at),))
+
+    result = TraceReceiver(slow(), ("a",), in_turn=False)
+    result.start()
+    result.join(timeout_s)
+    assert result.infra is None
+    assert len(result.records) == messages
 
 
 @pytest.mark.slow
@@ -166,5 +183,7 @@ def test_a_stream_that_does_not_end_is_a_failure_of_the_service(stream: OpenStre
     result.add_box("a", box)
     result.start()
     result.join(0.01)
-    assert result.infra == Infra(InfraKind.SERVICE, "the trace was not complete within 0 s")
+    assert result.infra == Infra(
+        InfraKind.SERVICE, "the trace is not complete, and nothing arrived for 0 s"
+    )
     assert box.killed.is_set()
