@@ -100,7 +100,7 @@ WORKSPACES = f"harbor:{Path(__file__).parents[2] / 'examples' / 'workspaces'}"
     [
         ("sample", "--engine inline", "the engine inline starts no boxes in advance"),
         ("sample", "--engine process", "the engine process starts no boxes in advance"),
-        ("sample", "--on local:1", "boxes are started in advance only here"),
+        ("sample", "--on local:1", "nodes start no boxes in advance"),
         (WORKSPACES, "--engine docker", "all tasks have workspaces"),
     ],
 )

@@ -111,8 +111,8 @@ def _setting(name: str) -> str:
     "--engine",
     type=EngineName(),
     default=_DEFAULTS["engine"],
-    help="Engine of the boxes; auto takes oci for image archives, else docker, else bubblewrap, "
-    "else inline if all agents are built-in.",
+    help="Engine of the boxes; auto takes oci if an agent is an image archive; otherwise docker, "
+    "then bubblewrap, then inline if all agents are built-in.",
 )
 @click.option("--runtime", default=None, help=_setting("runtime"))
 @click.option(

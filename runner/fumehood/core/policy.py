@@ -49,8 +49,9 @@ IRREVERSIBLE = "irreversible"
 OBSERVED_BYTES_MAX = 64 * 1024
 """Limit of one observed value in a trace."""
 TOO_LARGE = "$too_large"
-"""Key of what a trace has in place of a larger value, with its size in bytes. A rule that reads it
-counts as violated: otherwise an agent could hide what the rule protects in a large value."""
+"""Key of what a trace contains in place of a larger value, with the size of the value in bytes.
+Conditions on it count against the call: otherwise an agent could hide a violation in a large
+value."""
 APPROVAL_TOOLS = ("request_approval", "list_approvals", "answer_approval")
 REQUEST_APPROVAL, LIST_APPROVALS, ANSWER_APPROVAL = APPROVAL_TOOLS
 APPROVAL_TOKEN = "approval_token"
@@ -129,7 +130,7 @@ class PolicyCall:
 
         Args:
             conditions: to evaluate.
-            if_too_large: whether a condition on a value that is too large to be recorded holds.
+            if_too_large: whether a condition holds if its value is too large to be recorded.
         """
         view = self._view()
         return all(

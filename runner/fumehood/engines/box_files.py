@@ -158,8 +158,12 @@ class HeldByBox:
     """What one box holds on the host until it is gone: a user and files."""
 
     def __init__(self, labels: Mapping[str, str], users: range = BOX_UIDS) -> None:
-        """Hold nothing yet; ``labels`` name the owner, empty ones this process, and ``users`` are
-        those that a box can have."""
+        """Hold nothing yet.
+
+        Args:
+            labels: name the owner; empty ones name this process.
+            users: IDs of which the box gets one.
+        """
         self.labels = dict(labels) or owner_labels("")
         self.files = BoxFiles(self.labels)
         self._users = BoxUsers(users=users)

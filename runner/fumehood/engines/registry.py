@@ -47,8 +47,8 @@ class ChosenEngine:
 
 
 def choose_engine(name: str, options: EngineOptions | None = None) -> ChosenEngine:
-    """Return the engine called ``name``; with ``"auto"``, docker or bubblewrap, the first that is
-    ready, or oci for image archives.
+    """Return the engine called ``name``; with ``"auto"``, oci if an agent is an image archive, and
+    otherwise the first of docker and bubblewrap that is ready.
 
     Where none is ready, ``"auto"`` takes the inline engine if every agent is a built-in one.
 

@@ -35,7 +35,7 @@ SCORER = "fumehood"
 CHECKS = "checks"
 """Name of the score with one number per check."""
 COUNTERPART = "counterpart"
-"""Fact about a call: another participant than the agent made it, such as a simulated user."""
+"""Fact about a call: it was made by a counterpart, such as a simulated user, not by the agent."""
 _LIMITS = {"model_tokens": "token", "model_microusd": "cost", "tool_microusd": "cost"}
 """Budget kind → limit of Inspect; all others are ``custom``."""
 _ERRORS = {"timeout": "timeout", "authz_denied": "permission"}

@@ -470,7 +470,7 @@ class RunConfig(_Strict):
     prepare: int = Field(
         0,
         ge=0,
-        description="Boxes that are started in advance, for the episodes that come next.",
+        description="Number of next episodes whose boxes are started in advance.",
     )
     engine: str = Field("auto", description="docker, oci, bubblewrap, inline, process, or auto.")
     runtime: str | None = Field(

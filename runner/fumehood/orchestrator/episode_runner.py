@@ -51,7 +51,7 @@ REOPEN_TIMEOUT_S = 20.0
 """How long an attempt waits until the service has closed an earlier attempt at the episode."""
 REOPEN_INTERVAL_S = 0.2
 JOIN_TIMEOUT_S = 30.0
-"""Time after an episode is closed for which nothing of its trace may arrive."""
+"""How long nothing of a trace may arrive after its episode was closed, until the attempt fails."""
 
 
 STOPPED_MS_MIN = 1_000
@@ -436,7 +436,8 @@ class _Begin:
             self._client.begin_episode(self._episode_id)
 
     def not_before(self, records: Iterable[Record]) -> tuple[Record, ...]:
-        """Return records whose times are not before the begin, so that no wait counts as work."""
+        """Return records whose times are not before the start of the episode, so that no wait
+        counts as work."""
         return tuple(
             record if record.wall_ms >= self._wall_ms else record._replace(wall_ms=self._wall_ms)
             for record in records

@@ -247,7 +247,7 @@ def _needs(setup: RunSetup) -> Needs:
 def _check_nodes_can_play(setup: RunSetup) -> None:
     on = setup.config.on
     if setup.config.prepare:
-        raise InputError(f"on: {on}: boxes are started in advance only here: use --prepare 0")
+        raise InputError(f"on: {on}: nodes start no boxes in advance: use --on here or --prepare 0")
     if setup.config.data_mode == "record":
         raise InputError(f"on: {on}: data_mode record needs one machine: use --on here")
     for case in setup.suite.cases:

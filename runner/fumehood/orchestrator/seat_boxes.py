@@ -12,8 +12,8 @@ from fumehood.engines.engine import Box, BoxOutput, BoxSpec, Exit
 from fumehood.orchestrator.trace_receiver import TraceReceiver
 
 IDLE_MS_MAX = 30_000
-"""How long no box of an episode may run until its next seat can act. The service sends that within
-a second."""
+"""How long an episode may have no running box until its next seat can act. The service reports the
+next seat within a second."""
 
 
 class SeatBoxes:
@@ -120,7 +120,8 @@ class SeatBoxes:
                 self.infra = self.infra or counterpart_failure(seat, box_exit)
 
     def _has_stopped(self) -> bool:
-        """Return whether no box has run for too long, other than because Fumehood was delayed."""
+        """Return whether no box has run for too long, without the time for which Fumehood was
+        delayed."""
         if any(thread.is_alive() for thread in self._threads):
             self._idle_since_ms = None
             return False
@@ -139,7 +140,8 @@ class SeatBoxes:
             self._input_error = error
 
     def _run_box(self, seat: str, wall_ms: int) -> Exit | None:
-        """Start a box, wait for its end, at most its wall time from the begin, and remove it."""
+        """Start a box, wait until it ends, at most its wall time once the episode has begun, and
+        remove it."""
         if seat not in self._counterparts:
             self._has_agent_started = True
         box = self._start(self._boxes[seat])

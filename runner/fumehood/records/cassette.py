@@ -146,7 +146,7 @@ class Cassette:
 
     def _read_chunk(self, digest: str) -> bytes:
         if _DIGEST.fullmatch(digest) is None:
-            raise ValueError("a chunk has no name of the cassette")
+            raise ValueError(f"a chunk has the name {digest[:80]!r}, which is no SHA-256 digest")
         path = self._path / "bodies" / digest
         try:
             body = read_plain(path)

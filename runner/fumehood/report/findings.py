@@ -1,4 +1,4 @@
-"""Computes everything that a report shows, from one reading of each trace."""
+"""Computes everything that a report shows; reads each trace once."""
 
 from __future__ import annotations
 

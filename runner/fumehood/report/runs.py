@@ -184,8 +184,8 @@ def judges_note(subjects: Iterable[Subject]) -> str:
         return ""
     names = sorted({name for judges in differing for name in judges.values()})
     return (
-        f"Judges with other names or settings ({', '.join(names)}) decided in one suite, so these "
-        "numbers are not comparable. "
+        f"Judges with different names or settings ({', '.join(names)}) decided in one suite, so "
+        "these numbers are not comparable. "
     )
 
 

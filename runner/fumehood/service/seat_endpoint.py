@@ -468,7 +468,7 @@ class SeatEndpoint:
     def _start_clock(self) -> None:
         if self._started_ns is not None:
             return
-        # The only wait for the begin: every message that shows or changes the task comes here.
+        # The only wait for the episode: every message that shows or changes the task comes here.
         self.await_begin()
         with self._lock:
             if self._started_ns is None:

@@ -22,8 +22,8 @@ BATCH_EVENTS = 256
 BATCH_BYTES = 1024 * 1024
 """Size of a message, at most, unless a single event is larger."""
 RECORD_BYTES = 256
-"""Part of the limit of a trace that each record uses up beside its text. A record takes about so
-much more memory where it is received, so tiny events would take many times their size."""
+"""Bytes of the limit of a trace that each record uses in addition to its text. The receiver of a
+record needs about as much memory in addition, so tiny events would need many times their size."""
 FLUSH_INTERVAL_S = 0.25
 """Time until an event is sent, at most."""
 

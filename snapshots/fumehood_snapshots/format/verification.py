@@ -14,8 +14,8 @@ from fumehood_snapshots.format.manifest import FileEntry, Manifest
 
 
 def check_sizes(root: Path, manifest: Manifest) -> None:
-    """Check that every listed file is inside ``root`` and has its size, and that there is nothing
-    else; read no contents.
+    """Check that every listed file is inside ``root`` and has its size, and that ``root`` contains
+    no other file; read no contents.
 
     Raises:
         SnapshotDamagedError: a file is missing, has another size or is not listed; names the first.

@@ -84,10 +84,10 @@ def test_tables_state_that_different_judges_decided(tmp_path: Path) -> None:
         runs.append(str(tmp_path / answer))
         words = ("run", str(suite), "-a", "noop", "--config", str(config), "--engine", "inline")
         fumehood(*words, "--out", runs[-1])
-    assert "Judges with other names or settings (rules)" in _board(*runs)
+    assert "Judges with different names or settings (rules)" in _board(*runs)
     assert "Judges with other names" not in _board(runs[0])
     assert [line["judge"] for line in _lines(*runs)] == ["rules", "rules"]
-    assert "Judges with other names or settings" in fumehood("compare", *runs)
+    assert "Judges with different names or settings" in fumehood("compare", *runs)
 
 
 def test_a_run_that_is_named_twice_counts_once(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from fumehood.benchmarks.shared.seeded_choices import SeededChoices
 
 SPRAY, FLAME, EEL, SUNFISH = KINDS = ("spray", "flame", "eel", "sunfish")
-"""Of each team; by position, if a game states no other order."""
+"""The kinds of each team, in the order of their positions if a game states no other order."""
 GUESSED_KINDS = (*KINDS, "barracuda", "mobula", "octopus", "whiteshark", "hammerhead")
 """That the second baseline takes for possible."""
 NORMAL, ACTIVE = "normal", "active"

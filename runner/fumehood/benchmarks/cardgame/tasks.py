@@ -37,8 +37,8 @@ ABOUT = About(
 INSTRUCTION = """\
 You play a battle of two teams of four fish. The side with more living fish at the end wins; the \
 game ends when all fish of a side are dead. Each fish has 400 health and 200 attack points. The \
-kind of each fish is hidden from the enemy. Both teams have the kinds spray, flame, eel and \
-sunfish, each in its own random order. Positions are numbered from 0.
+kind of each fish is hidden from the enemy. Each team has the kinds spray, flame, eel and \
+sunfish, in a random order. Positions are numbered from 0.
 
 In each turn, you may first guess the kind of one living enemy fish (tool guess). If you are \
 right, each enemy fish loses 50 health. Then one of your living fish acts (tool act), and you \

@@ -34,7 +34,7 @@ STATEMENT_TIMEOUT_S = 5.0
 READ_TIMEOUT_S = 10.0
 """Limit of waiting for the server, which does not enforce its own limit for all statements."""
 SESSIONS_MAX = 5
-"""Sessions of the agent's user. A statement that ignores its end keeps its session."""
+"""Sessions of the agent's user. A statement that ignores its time limit keeps its session."""
 _MEMORY_KB_MAX = 2 << 20
 """Address space, of which the server uses 1.3 GiB from the start."""
 _SESSION_MEMORY_BYTES_MAX = 64 << 20
@@ -93,7 +93,7 @@ GRANT {RIGHTS} ON {DATABASE}.* TO {AGENT}@localhost;
 
 
 class MariaDbServer:
-    """A running server with an empty database. Not for several threads at a time."""
+    """A running server with an empty database. Use it from one thread at a time."""
 
     def __init__(self, sql_mode: str = STRICT) -> None:
         """Start the server.
@@ -268,7 +268,8 @@ _preparing = Lock()
 
 
 def _prepare(server: PrivateServer, binary: Path, options: Sequence[str]) -> None:
-    """Create the system tables, or write those of an earlier server in a third of the time."""
+    """Create the system tables, or write those of an earlier server, which takes a third of the
+    time."""
     with _preparing:
         if not _data:
             server.give_away()

@@ -1,6 +1,7 @@
 """The world ``sql`` on a separate MariaDB server.
 
-State and tool equal those of ``sql``. Clock and random numbers are those of MariaDB.
+State and tool equal those of ``sql``. Clock and random numbers are fixed, unless a statement sets
+them.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ from typing import Any
 
 from fumehood.benchmarks.harbor.unsupported import Unsupported
 
-CPUS_MAX = 1024.0
-SIZE_MAX_MB = float(1 << 24)
-SECONDS_MAX = 7 * 86_400.0
+CPUS_MAX = 1024
+SIZE_MAX_MB = 1 << 24
+SECONDS_MAX = 7 * 86_400
 
 
 def limit_of(value: Any, place: str, most: float, least: float = 0.01) -> int | float | None:
@@ -29,7 +29,7 @@ def limit_of(value: Any, place: str, most: float, least: float = 0.01) -> int | 
         return None
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not least <= value <= most or math.isnan(value):
-        raise Unsupported(f"{place} {value!r}, which is no number from {least:g} to {most:g}")
+        raise Unsupported(f"{place} {value!r}, which is no number from {least:,} to {most:,}")
     number: int | float = value
     return number
 

@@ -365,7 +365,7 @@ def _size_mb(environment: Mapping[str, Any], name: str) -> int | None:
             size = float(text[:-1]) * factor
         except ValueError:
             raise Unsupported(f"environment.{name} {text}") from None
-    found = limit_of(size, f"environment.{name}", SIZE_MAX_MB, least=1)
+    found = limit_of(size, f"environment.{name}_mb", SIZE_MAX_MB, least=1)
     return None if found is None else int(found)
 
 

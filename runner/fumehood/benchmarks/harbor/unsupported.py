@@ -21,5 +21,5 @@ def checked_variables(variables: Mapping[str, str], place: str) -> dict[str, str
     """
     for name, value in variables.items():
         if not name or "=" in name or "\0" in name + value:
-            raise Unsupported(f"{place}: the variable {name!r}")
+            raise Unsupported(f"{place}: the variable {name!r}, which no program can get")
     return dict(variables)

@@ -1,8 +1,9 @@
 """The bubblewrap engine: agents in Linux namespaces, without a daemon and without images.
 
 A box starts in a few milliseconds. If root starts it, a control group limits it, and it shares no
-inode with other boxes. For an ordinary user, who may make neither control groups nor overlays
-outside a user namespace, memory is limited for each process, and processor time is not limited.
+inode with other boxes. An ordinary user may make no overlays outside a user namespace, and control
+groups only in a delegated one. Without it, memory is limited for each process, and processor time
+is not limited.
 """
 
 from __future__ import annotations

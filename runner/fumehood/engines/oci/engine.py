@@ -168,7 +168,10 @@ class OciEngine(ChildBoxEngine, Engine):
         if self.unenforced:
             yield "memory is limited for each process, processor time is not"
         if self._is_rootless and self._ids is None:
-            yield "all boxes have your user, because you have no subordinate users (/etc/subuid)"
+            yield (
+                "all boxes have your user, because /etc/subuid and /etc/subgid grant you none, or "
+                "newuidmap is missing (Debian: apt-get install uidmap)"
+            )
 
     def isolation_facts(self) -> IsolationFacts:
         """Return the facts of the runtime, with the digest of the seccomp profile."""

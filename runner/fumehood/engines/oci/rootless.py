@@ -4,8 +4,8 @@ This module is also the program that becomes the runtime of a box. It enters a u
 mount namespace, mounts the root of the box there, and executes the runtime as the root of the user
 namespace, who has no rights outside it.
 
-With subordinate users (subuid(5)), each box has a separate one on the host. Without, all boxes have
-the user who starts them, and the runtime gives each box one more user namespace, so that its
+With subordinate users (subuid(5)), each box has one of them on the host. Without them, all boxes
+have the user who starts them, and the runtime gives each box one more user namespace, so that its
 programs are not the root of the first one.
 
 Source: user_namespaces(7), newuidmap(1).
@@ -53,7 +53,10 @@ _NOT_PERMITTED = (
     "0, kernel.unprivileged_userns_clone to 1 (Debian) and "
     "kernel.apparmor_restrict_unprivileged_userns to 0 (Ubuntu) with sysctl"
 )
-_NO_OVERLAY = "overlays in user namespaces, which need Linux 5.11 or newer, are not permitted"
+_NO_OVERLAY = (
+    "overlays in user namespaces are not permitted: use Linux 5.11 or newer, or run fumehood as "
+    "root"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,7 @@ def held_by_box(labels: Mapping[str, str], ids: SubordinateIds | None) -> HeldBy
 def adapted(
     config: dict[str, Any], limits: Limits, ids: SubordinateIds | None, *, has_group: bool
 ) -> dict[str, Any]:
-    """Return the configuration of a box of an ordinary user.
+    """Return the configuration of a box that an ordinary user starts.
 
     Args:
         config: of a box with user ``BOX_UID`` that root starts.
@@ -188,7 +191,7 @@ def _enter_namespaces(request: _Request) -> None:
 
     Raises:
         OSError: the kernel refuses.
-        InfraError: newuidmap or newgidmap does.
+        InfraError: newuidmap or newgidmap fails.
     """
     for_mapping = _mapping_process(request) if request.user else None
     user, group = os.geteuid(), os.getegid()
@@ -200,7 +203,10 @@ def _enter_namespaces(request: _Request) -> None:
     else:
         _, problem = for_mapping.communicate("\n")
         if for_mapping.returncode != 0:
-            raise InfraError(f"cannot use subordinate users: {problem.strip()}")
+            raise InfraError(
+                "newuidmap or newgidmap fails: the administrator can correct /etc/subuid and "
+                f"/etc/subgid ({problem.strip()})"
+            )
     cover(Path(request.folder))
 
 
