@@ -195,7 +195,7 @@ class MariaDbServer:
                 autocommit=True,
                 ssl_disabled=True,
                 read_timeout=READ_TIMEOUT_S,
-                # Fixed clock and random numbers, unless a statement sets them.
+                # Functions such as SYSDATE and UUID ignore these values.
                 init_command=(
                     "SET timestamp = 1735732800, rand_seed1 = 1, rand_seed2 = 2, "
                     f"sql_mode = '{sql_mode}'"

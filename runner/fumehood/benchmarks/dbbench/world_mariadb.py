@@ -1,7 +1,7 @@
 """The world ``sql`` on a separate MariaDB server.
 
-State and tool equal those of ``sql``. Clock and random numbers are fixed, unless a statement sets
-them.
+State and tool equal those of ``sql``. Clock and random numbers are fixed, except in functions such
+as ``SYSDATE`` and ``UUID``.
 """
 
 from __future__ import annotations
