@@ -258,6 +258,12 @@ def test_no_folder_of_a_task_is_a_link(folder: Path, name: str, target: str) -> 
         load_suite(f"harbor:{folder}")
 
 
+def test_a_link_to_itself_is_refused(folder: Path) -> None:
+    (folder / NAME / "tests" / "loop").symlink_to("loop")
+    with pytest.raises(InputError, match="loop is a link that leads to itself"):
+        load_suite(f"harbor:{folder}")
+
+
 def test_a_link_to_another_file_of_the_task_is_read(folder: Path) -> None:
     (folder / NAME / "tests" / "more.sh").symlink_to("test.sh")
     assert load_suite(f"harbor:{folder}").cases
@@ -320,6 +326,7 @@ def test_a_pipe_in_a_task_folder_is_refused(folder: Path) -> None:
 
 def test_links_of_an_environment_are_kept(folder: Path) -> None:
     (folder / NAME / "environment" / "shell").symlink_to("/bin/sh")
+    (folder / NAME / "environment" / "loop").symlink_to("loop")
     assert load_suite(f"harbor:{folder}").cases
 
 
