@@ -76,6 +76,9 @@ def test_tests_inside_the_workspace_are_a_mode_of_the_suite(folder: Path) -> Non
         file.write('service = "db"\n')
     with pytest.raises(InputError, match=r"verifier\.collect with service or user"):
         load_suite(f"harbor:shared:{folder}")
+    (folder / NAME / "task.toml").write_text("verifier.collect = [{timeout_sec = 5}]")
+    with pytest.raises(InputError, match="or without a command"):
+        load_suite(f"harbor:shared:{folder}")
 
 
 @pytest.mark.parametrize(
@@ -395,6 +398,9 @@ def test_an_oracle_without_a_solution_is_one_line_with_the_task_and_the_file(fol
         ('agent.user = "alice"', "agent.user"),
         ('verifier.network_mode = "public"', "network_mode"),
         ("verifier.environment = {cpus = 2}", "verifier.environment"),
+        ("agent.network_mode = [1]", "network_mode"),
+        ("verifier.env = 5", "whose verifier.env is no table"),
+        ("artifacts = 5", "whose artifacts are no list"),
     ],
 )
 def test_what_a_step_cannot_have_is_refused_by_name(

@@ -280,10 +280,12 @@ def _live(verifier: Mapping[str, Any], folder: Path, modes: frozenset[str]) -> d
     if SHARED not in modes:
         return {f"verifier.collect; harbor:{SHARED}PATH runs it, with a forgeable reward": hooks}
     return {
-        "verifier.collect with service or user": [
+        "verifier.collect with service or user, or without a command": [
             hook
             for hook in hooks
-            if not isinstance(hook, dict) or set(hook) - {"command", "timeout_sec"}
+            if not isinstance(hook, dict)
+            or set(hook) - {"command", "timeout_sec"}
+            or not isinstance(hook.get("command"), str)
         ],
         "a verifier with its own image, which shared tests cannot use": (
             _is_separate(verifier) and (folder / "tests" / "Dockerfile").is_file()
