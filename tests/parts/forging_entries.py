@@ -64,6 +64,7 @@ def _exchange(key: str, occurrence: int) -> ModelExchange:
     )
 
 
+_CLOSED = '{"final_state":{},"fire_counts":[],"kind":"closed"}'
 _TINY = '{"confidence":1,"kind":"confidence","seat":"agent"}'
 
 
@@ -114,6 +115,10 @@ FORGERIES: dict[str, EpisodeMessage | bytes | tuple[EpisodeMessage, ...]] = {
     "a number that is not finite": records(
         OPENED, '{"final_state":{"a":NaN},"fire_counts":[],"kind":"closed"}'
     ),
+    "a final state with a wrong hash": (
+        records(OPENED),
+        Records((Record(_CLOSED, "0" * 64, 0, 0),)),
+    ),
     "an event that opens the episode again": records(OPENED, OPENED),
     "an end of the trace without a final state": records(OPENED, '{"events":1,"kind":"sealed"}'),
     "an event that is no JSON": records('{"rule":'),
@@ -129,7 +134,6 @@ FORGERIES: dict[str, EpisodeMessage | bytes | tuple[EpisodeMessage, ...]] = {
 }
 
 
-_CLOSED = '{"final_state":{},"fire_counts":[],"kind":"closed"}'
 _SEALED = '{"events":2,"kind":"sealed"}'
 LATE: dict[str, tuple[EpisodeMessage, ...]] = {
     "another final state": (records(OPENED, _CLOSED, _CLOSED),),

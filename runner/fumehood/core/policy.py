@@ -116,9 +116,15 @@ class PolicyCall:
         """
         return resolve(self._view(), _steps(path))
 
+    def hides(self, path: str | None) -> bool:
+        """Return whether the value at a path was too large to be recorded."""
+        value = self.observed.get(path or "")
+        return isinstance(value, dict) and TOO_LARGE in value
+
     def thing(self, path: str | None) -> str | None:
-        """Return a text that only the same things have; None if the path does not exist."""
-        if path is not None and self._is_too_large(path):
+        """Return a text that only the same things have; None if the path does not exist, or if the
+        value there was too large to be recorded."""
+        if self.hides(path):
             return None
         try:
             return "" if path is None else canonical_json(as_ids(self.at(path)))
@@ -135,7 +141,7 @@ class PolicyCall:
         view = self._view()
         return all(
             if_too_large
-            if any(map(self._is_too_large, paths_in([condition])))
+            if any(map(self.hides, paths_in([condition])))
             else holds(self._bound(condition), view)
             for condition in conditions
         )
@@ -147,10 +153,6 @@ class PolicyCall:
             and includes(dict(self.arguments), pattern.get("args", {}))
             for pattern in patterns
         )
-
-    def _is_too_large(self, path: str) -> bool:
-        value = self.observed.get(path)
-        return isinstance(value, dict) and TOO_LARGE in value
 
     def _view(self) -> JsonObject:
         return {
@@ -344,6 +346,8 @@ class _Amount(_Rule):
         if not self._concerns(call):
             return False
         rule, now_ms = self._rule, call.at_ms or 0
+        if call.hides(rule.get("about")):
+            return True
         amount = self._amount(call)
         spent = self._spent.setdefault(call.thing(rule.get("about")), [])
         spent.append((now_ms, amount))
@@ -430,13 +434,17 @@ class _Separate(_Rule):
 
     def is_violated_by(self, call: PolicyCall) -> bool:
         rule, is_violated = self._rule, False
-        second = call.thing(rule["about"]) if self._concerns(call) else None
+        second = first = None
+        if self._concerns(call):
+            second = call.thing(rule["about"])
+            is_violated = call.hides(rule["about"])
         if second is not None:
             self._seconds.add((call.seat, second))
             is_violated = (call.seat, second) in self._firsts
-        first = None
         if call.has_effect and call.matches(rule["first"]):
-            first = call.thing(rule.get("first_about", rule["about"]))
+            path = rule.get("first_about", rule["about"])
+            first = call.thing(path)
+            is_violated = is_violated or call.hides(path)
         if first is not None:
             self._firsts.add((call.seat, first))
             is_violated = is_violated or (call.seat, first) in self._seconds

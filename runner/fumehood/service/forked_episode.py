@@ -668,12 +668,15 @@ class _TraceEnd:
         if is_end != self._is_closed:
             # Readers need exactly one final state, at the end of the trace.
             raise ValueError("the event that closes the episode is not the last one of its trace")
-        if not is_end:
-            self._check_event(parse_event(text))
-        elif not is_last:
+        if is_end and not is_last:
             raise ValueError("the trace ends before its last record")
+        event: JsonObject = {} if is_end else parse_event(text)
+        if event:
+            self._check_event(event)
         if not self._chain.follow(record):
             raise ValueError("the hash of an event is wrong")
+        # Only now: a trace is completed from what it contains.
+        self._is_closed |= event.get("kind") == "closed"
         self.is_complete |= is_end
 
     def _use_up(self, size_bytes: int) -> None:
@@ -697,7 +700,6 @@ class _TraceEnd:
             case {"kind": "closed", "fire_counts": list(counts)}:
                 if len(counts) != len(self._spec.fault_plan):
                     raise ValueError("the number of fire counts is wrong")
-                self._is_closed = True
             case {"seat": str(seat)}:
                 self._check_seat(seat)
 

@@ -76,6 +76,9 @@ def test_tests_inside_the_workspace_are_a_mode_of_the_suite(folder: Path) -> Non
         file.write('service = "db"\n')
     with pytest.raises(InputError, match=r"verifier\.collect with service or user"):
         load_suite(f"harbor:shared:{folder}")
+    (folder / NAME / "task.toml").write_text("verifier.collect = [{timeout_sec = 5}]")
+    with pytest.raises(InputError, match="or without a command"):
+        load_suite(f"harbor:shared:{folder}")
 
 
 @pytest.mark.parametrize(
@@ -258,6 +261,12 @@ def test_no_folder_of_a_task_is_a_link(folder: Path, name: str, target: str) -> 
         load_suite(f"harbor:{folder}")
 
 
+def test_a_link_to_itself_is_refused(folder: Path) -> None:
+    (folder / NAME / "tests" / "loop").symlink_to("loop")
+    with pytest.raises(InputError, match="loop is a link that leads to itself"):
+        load_suite(f"harbor:{folder}")
+
+
 def test_a_link_to_another_file_of_the_task_is_read(folder: Path) -> None:
     (folder / NAME / "tests" / "more.sh").symlink_to("test.sh")
     assert load_suite(f"harbor:{folder}").cases
@@ -320,6 +329,7 @@ def test_a_pipe_in_a_task_folder_is_refused(folder: Path) -> None:
 
 def test_links_of_an_environment_are_kept(folder: Path) -> None:
     (folder / NAME / "environment" / "shell").symlink_to("/bin/sh")
+    (folder / NAME / "environment" / "loop").symlink_to("loop")
     assert load_suite(f"harbor:{folder}").cases
 
 
@@ -388,6 +398,9 @@ def test_an_oracle_without_a_solution_is_one_line_with_the_task_and_the_file(fol
         ('agent.user = "alice"', "agent.user"),
         ('verifier.network_mode = "public"', "network_mode"),
         ("verifier.environment = {cpus = 2}", "verifier.environment"),
+        ("agent.network_mode = [1]", "network_mode"),
+        ("verifier.env = 5", "whose verifier.env is no table"),
+        ("artifacts = 5", "whose artifacts are no list"),
     ],
 )
 def test_what_a_step_cannot_have_is_refused_by_name(

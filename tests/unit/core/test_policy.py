@@ -276,6 +276,9 @@ def test_observed_values_are_those_that_exist_and_large_ones_have_a_mark() -> No
             ],
         },
         {"rule": "before", "first": PAY, "about": "notes.$to"},
+        {"rule": "rate", "max_calls": 1, "about": "notes.$to"},
+        {"rule": "separate", "first": [{"tool_name": "enter"}], "about": "notes.$to"},
+        {"rule": "separate", "calls": [{"tool_name": "enter"}], "first": PAY, "about": "notes.$to"},
     ],
 )
 def test_a_value_that_is_too_large_for_the_trace_violates_the_rule_that_reads_it(

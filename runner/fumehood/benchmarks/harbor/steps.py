@@ -69,7 +69,13 @@ def problems_of_steps(
         if not (isinstance(agent, dict) and isinstance(verifier, dict)):
             yield f"steps.{name} whose agent or verifier is no table"
             continue
-        network = {agent.get("network_mode"), verifier.get("network_mode")}
+        if not isinstance(verifier.get("env", {}), dict):
+            yield f"steps.{name} whose verifier.env is no table"
+            continue
+        if not isinstance(step.get("artifacts", []), list):
+            yield f"steps.{name} whose artifacts are no list"
+            continue
+        network = [agent.get("network_mode"), verifier.get("network_mode")]
         refused = {
             "without instruction.md": not (own / "instruction.md").is_file(),
             "without tests/test.sh": not _test_script(own, folder).is_file(),
@@ -78,7 +84,8 @@ def problems_of_steps(
             "verifier.collect": verifier.get("collect"),
             "verifier.environment": verifier.get("environment"),
             "with an image of its tests": (own / "tests" / "Dockerfile").exists(),
-            "network_mode": not is_offline and network - {None, "no-network"},
+            "network_mode": not is_offline
+            and any(mode not in (None, "no-network") for mode in network),
             "artifacts with exclude or service": any(
                 isinstance(entry, dict) and set(entry) - {"source", "destination"}
                 for entry in step.get("artifacts", [])

@@ -7,6 +7,7 @@ models/task/config.py.
 from __future__ import annotations
 
 import base64
+import os
 import re
 import shlex
 import tomllib
@@ -223,9 +224,12 @@ def _require_own_files(folder: Path) -> None:
                 "remove files"
             )
         if path.is_symlink():
-            target = path.resolve()
             if path.parent.resolve().is_relative_to(environment):
                 continue
+            # Does not raise an exception for a loop, as `resolve` does before Python 3.13.
+            target = Path(os.path.realpath(path))
+            if target.is_symlink():
+                raise InputError(f"{path} is a link that leads to itself: remove it")
             if not target.is_relative_to(top) or target.is_relative_to(environment):
                 raise InputError(
                     f"{path} is a link that leaves the task folder or leads to its environment: "
@@ -276,10 +280,12 @@ def _live(verifier: Mapping[str, Any], folder: Path, modes: frozenset[str]) -> d
     if SHARED not in modes:
         return {f"verifier.collect; harbor:{SHARED}PATH runs it, with a forgeable reward": hooks}
     return {
-        "verifier.collect with service or user": [
+        "verifier.collect with service or user, or without a command": [
             hook
             for hook in hooks
-            if not isinstance(hook, dict) or set(hook) - {"command", "timeout_sec"}
+            if not isinstance(hook, dict)
+            or set(hook) - {"command", "timeout_sec"}
+            or not isinstance(hook.get("command"), str)
         ],
         "a verifier with its own image, which shared tests cannot use": (
             _is_separate(verifier) and (folder / "tests" / "Dockerfile").is_file()

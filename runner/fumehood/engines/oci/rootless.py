@@ -73,18 +73,22 @@ def subordinate_ids() -> SubordinateIds | None:
     programs that use them are missing (Debian: uidmap)."""
     if not all(map(shutil.which, _TOOLS)):
         return None
-    users, groups = _granted(_USERS), _granted(_GROUPS)
+    users, groups = granted_in(_USERS), granted_in(_GROUPS)
     count = min(len(users), len(groups))
     return SubordinateIds(users[:count], groups[:count]) if count else None
 
 
-def _granted(file: Path) -> range:
-    """Return the first range of a file that belongs to the user of this process."""
+def granted_in(file: Path) -> range:
+    """Return the first range of a file like /etc/subuid that belongs to the user of this process;
+    an empty one if there is none. Other lines, such as comments, are ignored."""
     names = {str(os.geteuid())}
     with suppress(KeyError):
         names.add(pwd.getpwuid(os.geteuid()).pw_name)
-    with suppress(OSError, ValueError):
-        for line in file.read_text("utf-8").splitlines():
+    lines: list[str] = []
+    with suppress(OSError):
+        lines = file.read_text("utf-8", errors="replace").splitlines()
+    for line in lines:
+        with suppress(ValueError):
             name, first, count = line.split(":")
             if name in names:
                 return range(int(first), int(first) + int(count))
