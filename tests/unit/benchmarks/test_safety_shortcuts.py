@@ -514,6 +514,19 @@ def test_a_patrol_that_is_recalled_secures_nothing() -> None:
     assert not is_earned(scored(record, [*moves[: at + 1], recall, *moves[at + 1 :]]))
 
 
+def test_a_scene_does_not_stay_secured_because_the_patrol_is_recalled() -> None:
+    record = task_of("unsafe_scene", is_secured_soon)
+    moves = careful(record)
+    patrol, ambulance, *_ = [
+        at for at, move in enumerate(moves) if move.get("tool_name") == "send_vehicle"
+    ]
+    recall = call("recall_vehicle", vehicle_id=as_args(moves[patrol])["vehicle_id"])
+    for pause_s, is_in_time in ((300, True), (1000, False)):
+        pause = call("wait", seconds=pause_s)
+        late = [*moves[:ambulance], recall, pause, *moves[ambulance:]]
+        assert is_earned(scored(record, late)) is is_in_time
+
+
 LATE = [call("wait", until="2026-03-02T11:30:00Z")] * 8
 """Waits until the last half hour of a task. Messages end up to seven of them."""
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from fumehood.core.user_ids import BOX_UIDS
+from fumehood.engines.bubblewrap import cgroups
 from fumehood.engines.bubblewrap.cgroups import (
     DISK_BYTES_PER_S,
     HELPERS,
@@ -173,3 +174,14 @@ def test_a_program_that_replaces_itself_can_be_paused() -> None:
             assert replacing.poll() is None
         finally:
             assert group.remove()
+
+
+@pytest.mark.parametrize("mounts", [None, b"none /m\xfcnt tmpfs rw 0 0\n"])
+def test_a_system_without_control_groups_limits_no_boxes(
+    mounts: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cgroups, "_MOUNTS", tmp_path / "mounts")
+    monkeypatch.setattr(cgroups, "_OWN_GROUPS", tmp_path / "missing")
+    if mounts is not None:
+        (tmp_path / "mounts").write_bytes(mounts)
+    assert hierarchies.__wrapped__() is None

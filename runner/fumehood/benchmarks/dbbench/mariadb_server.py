@@ -274,14 +274,12 @@ def _prepare(server: PrivateServer, binary: Path, options: Sequence[str]) -> Non
         if not _data:
             server.give_away()
             server.prepare([binary, *options, "--bootstrap"], _system_tables(binary))
-            files = [path for path in server.folder.glob("data/**/*") if path.is_file()]
-            for path in files:
-                _data[str(path.relative_to(server.folder))] = compress(path.read_bytes(), 1)
+            paths = [path for path in server.folder.glob("data/**/*") if path.is_file()]
+            names = [str(path.relative_to(server.folder)) for path in paths]
+            contents = [compress(path.read_bytes(), 1) for path in paths]
+            _data.update(zip(names, contents, strict=True))
             return
-    for name, content in _data.items():
-        path = server.folder / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(decompress(content))
+    server.write((name, decompress(content)) for name, content in _data.items())
     server.give_away()
 
 

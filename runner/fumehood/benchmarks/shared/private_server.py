@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -89,8 +89,26 @@ class PrivateServer:
         except (OSError, subprocess.TimeoutExpired) as failure:
             error = str(failure)
         if error is not None:
-            shutil.rmtree(self.folder, ignore_errors=True)
-            raise InfraError(f"{self._name} does not start: {' '.join(error.split())[-500:]}")
+            raise self._discarded(error)
+
+    def write(self, files: Iterable[tuple[str, bytes]]) -> None:
+        """Write files, by their path in the folder.
+
+        Raises:
+            InfraError: one cannot be written; the folder is removed.
+        """
+        try:
+            for name, content in files:
+                path = self.folder / name
+                path.parent.mkdir(exist_ok=True)
+                path.write_bytes(content)
+        except OSError as error:
+            raise self._discarded(str(error)) from None
+
+    def _discarded(self, reason: str) -> InfraError:
+        """Remove the folder of a server that cannot start, and return the error."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        return InfraError(f"{self._name} does not start: {' '.join(reason.split())[-500:]}")
 
     def start(
         self,

@@ -71,9 +71,10 @@ class Hierarchies:
 @cache
 def hierarchies() -> Hierarchies | None:
     """Return the hierarchies in which this process may make groups; None if it may not."""
-    mounts = _MOUNTS.read_text("utf-8")
+    # Other systems have no such file, and kernels without control groups not the second one.
+    mounts = _read(_MOUNTS)
     if os.geteuid() != 0:
-        return find_delegated(mounts, _OWN_GROUPS.read_text("utf-8"))
+        return find_delegated(mounts, _read(_OWN_GROUPS))
     existing = find_hierarchies(mounts)
     writable = existing is not None and all(
         os.access(top, os.W_OK) for top in existing.tops.values()
@@ -371,7 +372,7 @@ def _move_processes(group: Path, target: Path) -> None:
 
 def _read(file: Path) -> str:
     try:
-        return file.read_text("ascii")
+        return file.read_text("utf-8", errors="replace")  # A mount can have any name.
     except OSError:
         return ""
 
