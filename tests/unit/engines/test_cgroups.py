@@ -21,6 +21,7 @@ from fumehood.engines.bubblewrap.cgroups import (
     hierarchies,
     remove_group,
     remove_unnamed_groups,
+    takes_limits,
 )
 from fumehood.engines.engine import Limits
 
@@ -124,6 +125,14 @@ def test_a_delegated_group_needs_every_controller(
     (delegated / "cgroup.controllers").write_text(controllers)
     mounts = f"cgroup2 {tmp_path} cgroup2 rw 0 0"
     assert find_delegated(mounts, "0::/user.slice/run.scope\n") is None
+
+
+def test_a_delegated_group_whose_children_cannot_be_limited_is_not_used(delegated: Path) -> None:
+    assert takes_limits(Hierarchies({"": delegated}))
+    control = delegated / "cgroup.subtree_control"
+    control.unlink()
+    control.mkdir()  # Stands for a kernel that refuses to write.
+    assert not takes_limits(Hierarchies({"": delegated}))
 
 
 def test_an_ordinary_user_makes_no_groups_in_version_1() -> None:

@@ -74,7 +74,8 @@ def hierarchies() -> Hierarchies | None:
     # Other systems have no such file, and kernels without control groups not the second one.
     mounts = _read(_MOUNTS)
     if os.geteuid() != 0:
-        return find_delegated(mounts, _read(_OWN_GROUPS))
+        delegated = find_delegated(mounts, _read(_OWN_GROUPS))
+        return delegated if delegated is not None and takes_limits(delegated) else None
     existing = find_hierarchies(mounts)
     writable = existing is not None and all(
         os.access(top, os.W_OK) for top in existing.tops.values()
@@ -117,6 +118,20 @@ def find_delegated(mounts: str, own_groups: str) -> Hierarchies | None:
     files = (group, group / "cgroup.procs", group / "cgroup.subtree_control")
     is_delegated = all(os.access(file, os.W_OK) for file in files)
     return Hierarchies({"": group}) if is_delegated and _has_needed(group) else None
+
+
+def takes_limits(delegated: Hierarchies) -> bool:
+    """Return whether the children of a delegated group can be limited, after enabling the limits.
+
+    The kernel refuses while a process stays in the group itself, such as one of another program
+    that cannot be moved. Boxes then run without these limits.
+    """
+    try:
+        for top in delegated.tops.values():
+            _enable(top)
+    except OSError:
+        return False
+    return True
 
 
 def _has_needed(top: Path) -> bool:
