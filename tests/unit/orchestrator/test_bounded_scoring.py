@@ -125,7 +125,7 @@ def test_an_answer_that_cannot_be_scored_fails_with_the_reason_and_the_next_one_
 @pytest.mark.slow
 def test_a_trace_that_alone_exceeds_the_memory_of_scoring_is_not_read_outside_of_it() -> None:
     nested = '{"":' * 50 + "{}" + "}" * 50
-    values = ",".join([nested] * 14_000)
+    values = ",".join([nested] * 22_000)
     opened, ended, closed, _ = (record.event_json for record in sealed("fine"))
     closed = closed.replace('"final_state":{', f'"final_state":{{"":[{values}],')
     chain = Chain()

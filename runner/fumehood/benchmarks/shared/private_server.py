@@ -20,7 +20,7 @@ from fumehood.core.errors import InfraError
 
 SERVER_UID = 65531
 """User and group of a server that root starts. No other part of Fumehood uses them."""
-START_TIMEOUT_S = 30.0
+START_TIMEOUT_S = 60.0
 FILE_BYTES_MAX = 1 << 30
 """Size of one file of a server. A file with texts of statements has no other limit."""
 SERVER_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
