@@ -200,8 +200,8 @@ TESTS_OF_PREPARED = """#!/bin/bash
 cd /app && [ "$(cat made/file)" = made ] && [ -x made/file ] && [ ! -e average.py ] && [ ! -e link ]
 echo $((1 - $?)) > /logs/verifier/reward.txt
 """
-FORGED_IN_SHARED_MODE = ("daemon", "dependencies", "entry-point", "path", "runner")
-"""Forgeries that succeed if the tests run inside the workspace, as in Harbor's default mode."""
+FORGED_IN_SHARED_MODE = ("dependencies", "entry-point", "path", "runner")
+"""Forgeries that always succeed if the tests run in the workspace, as in Harbor's default mode."""
 NOT_FORGED = "reward"
 """Harbor deletes earlier rewards."""
 
@@ -346,7 +346,7 @@ def test_tests_inside_the_workspace_show_what_an_agent_can_forge(
     assert agent["forgeable_reward"] == pytest.approx((len(both) - 1) / len(both))
     assert agent["forgeable_difference"] == pytest.approx(len(forged) / len(both))
     assert "shared mode (forgeable)" in fumehood("score", str(run))
-    shown = fumehood("show", str(run), "oracle/daemon")
+    shown = fumehood("show", str(run), "oracle/path")
     assert "tests in the workspace: reward 1 (shared, forgeable; difference +1)" in shown
     fumehood("report", str(run), "--out", str(tmp_path / "report"))
     assert "Forgeable difference" in (tmp_path / "report" / "report.md").read_text("utf-8")

@@ -131,7 +131,7 @@ def test_a_delegated_group_whose_children_cannot_be_limited_is_not_used(delegate
     assert takes_limits(Hierarchies({"": delegated}))
     control = delegated / "cgroup.subtree_control"
     control.unlink()
-    control.mkdir()  # Stands for a kernel that refuses to write.
+    control.mkdir()  # A kernel that refuses to write.
     assert not takes_limits(Hierarchies({"": delegated}))
 
 
