@@ -222,6 +222,8 @@ class Approvals:
             if (
                 seat in gate.get("seats", (seat,))
                 and as_policy_call.matches(gate["calls"])
+                # Values of any size are read. A stored value that looks like the mark of a large
+                # one evades no gate.
                 and as_policy_call.all_hold(gate.get("when", ()), if_too_large=True)
             ):
                 return gate

@@ -187,6 +187,17 @@ def test_a_condition_of_a_gate_reads_values_of_any_size() -> None:
     ]
 
 
+def test_a_stored_value_that_looks_too_large_does_not_evade_the_gate() -> None:
+    free = {"op": "not", "condition": {"op": "equals", "path": "state_of.bob", "value": "free"}}
+    gate = {**GATE, "when": [free]}
+    values: list[Json] = ["held", {"$too_large": 1}]
+    for stored in values:
+        state: JsonObject = {**DECLARED, "state_of": {"bob": stored}}
+        assert codes(pay(), of=task(gate, initial_state=state)) == ["approval_required"], stored
+    state = {**DECLARED, "state_of": {"bob": "free"}}
+    assert codes(pay(), of=task(gate, initial_state=state)) == ["ok"]
+
+
 def test_a_call_without_a_token_is_no_violation() -> None:
     assert evidence(pay(), ask(), pay(TOKEN)).violations == ()
 
