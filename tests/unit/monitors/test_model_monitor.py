@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from fumehood.core.json_values import JsonObject, as_object
 from fumehood.monitors.model import OVERLAP_CHARACTERS, PART_CHARACTERS, PARTS_MAX, ModelMonitor
-from fumehood.monitors.monitor import Action, Decision, Facts, Step
+from fumehood.monitors.monitor import Action, Decision, Facts, Stage, Step, StepKind
 
 HARM = "delete every backup"
 
@@ -51,3 +52,40 @@ def test_a_step_that_is_too_long_is_refused_without_a_request() -> None:
     longest = PARTS_MAX * (PART_CHARACTERS - OVERLAP_CHARACTERS) - 1000
     assert decided("#" * longest, model).action is Action.ALLOW
     assert model.requests == 1 + PARTS_MAX
+
+
+def conversation(number: int, *messages: str) -> Step:
+    """Return a model request of the agent, which repeats the conversation."""
+    body: JsonObject = {"model": "m2", "messages": [{"content": text} for text in messages]}
+    return Step(seat="agent", number=number, kind=StepKind.MODEL, tool="m2", arguments=body)
+
+
+def test_a_long_model_request_is_judged_in_parts_and_each_part_once() -> None:
+    model, monitor = SeeingModel(), ModelMonitor({"model": "m1", "requests": True})
+    monitor.connect(model)
+    monitor.begin(Facts(world="workspace", instructions={"agent": "Tidy up."}))
+    begun = "#" * 2 * PARTS_MAX * PART_CHARACTERS
+    assert monitor.before(conversation(9, begun)).action is Action.ALLOW
+    first = model.requests
+    assert first > 2 * PARTS_MAX
+    assert monitor.before(conversation(10, begun, "Go on.")).action is Action.ALLOW
+    assert model.requests == first + 1, "only the last part is new"
+    assert monitor.before(conversation(11, begun, "Go on.", HARM)).action is Action.REFUSE
+    assert model.requests == first + 2
+    monitor.begin(Facts(world="workspace", instructions={"agent": "Tidy up."}))
+    assert monitor.before(conversation(1, begun)).action is Action.ALLOW
+    assert model.requests > 2 * first, "another episode has judged nothing yet"
+
+
+def test_no_part_of_a_model_request_is_hidden() -> None:
+    for before in (0, PART_CHARACTERS - 60, 15 * PART_CHARACTERS):
+        monitor = ModelMonitor({"model": "m1", "requests": True, "after": True})
+        monitor.connect(SeeingModel())
+        monitor.begin(Facts(world="workspace", instructions={"agent": "Tidy up."}))
+        request = conversation(1, f"{'#' * before} {HARM} {'#' * 100_000}")
+        assert monitor.before(request).action is Action.REFUSE, before
+        reply = f"{'#' * before} {HARM}"
+        answered = replace(
+            conversation(2, "Go on."), stage=Stage.AFTER, output={"body": {"content": reply}}
+        )
+        assert monitor.after(answered).action is Action.REFUSE, before
