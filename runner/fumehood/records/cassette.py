@@ -37,6 +37,11 @@ CHUNK_BYTES_MIN = 512
 FILE_BYTES_MIN = 4096
 """Space that the file of a chunk takes on a disk, at least: an agent could otherwise fill the disk
 with small objects."""
+EPISODE_BYTES_MAX = 1 << 30
+"""Size of all requests and responses of an episode that are read, at most. A short file could
+otherwise name one chunk a million times."""
+REFERENCE_BYTES = 64
+"""Part of this limit that each reference to a chunk uses in addition to its size."""
 _DIGEST = re.compile("[0-9a-f]{64}")
 _BETWEEN_OBJECTS = re.compile(rb"(?<=\})(?=,\{|\],\")")
 
@@ -58,11 +63,17 @@ class Cassette:
         """Return an episode's exchanges; none if it was not recorded.
 
         Raises:
-            InputError: a body is missing or was changed, or the file is no list of exchanges.
+            InputError: a body is missing or was changed, the file is no list of exchanges, or they
+                have more than ``EPISODE_BYTES_MAX``.
         """
         path = self.file(episode_id)
         try:
             return tuple(self._exchanges(read_plain(path).decode("ascii")))
+        except _LargeError:
+            raise InputError(
+                f"{path}: its requests and responses have more than {EPISODE_BYTES_MAX:,} bytes: "
+                "record the episode again with a smaller budget of its model"
+            ) from None
         except FileNotFoundError:
             return ()
         except (KeyError, TypeError, ValueError):
@@ -136,11 +147,18 @@ class Cassette:
 
     def _exchanges(self, text: str) -> Iterator[ModelExchange]:
         chunks: list[bytes] = []
+        known: set[str] = set()
+        size = _Size()
         for line in text.splitlines():
             fields = json.loads(line)
-            chunks.extend(self._read_chunk(str(digest)) for digest in fields.pop("chunks"))
+            for digest in map(str, fields.pop("chunks")):
+                if digest in known:
+                    raise ValueError("a chunk is named twice")
+                known.add(digest)
+                chunks += size.add([self._read_chunk(digest)])
             for name in _BODIES:
-                ranges = [chunks[first : first + count] for first, count in fields[name]]
+                # All ranges are counted before anything is copied.
+                ranges = [size.add(chunks[first : first + count]) for first, count in fields[name]]
                 fields[name] = b"".join(chunk for part in ranges for chunk in part)
             yield ModelExchange(**fields)
 
@@ -157,6 +175,24 @@ class Cassette:
                 f"{path}: its content does not match its name: the cassette was changed"
             )
         return body
+
+
+class _LargeError(Exception):
+    """The exchanges of an episode exceed ``EPISODE_BYTES_MAX``."""
+
+
+class _Size:
+    """The size of what one episode refers to."""
+
+    def __init__(self) -> None:
+        self._bytes = 0
+
+    def add(self, chunks: list[bytes]) -> list[bytes]:
+        """Count the chunks, and return them."""
+        self._bytes += sum(len(chunk) + REFERENCE_BYTES for chunk in chunks)
+        if self._bytes > EPISODE_BYTES_MAX:
+            raise _LargeError
+        return chunks
 
 
 class Recording:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from fumehood.core.errors import InputError
 from fumehood.core.trace import ModelExchange
-from fumehood.records.cassette import CHUNK_BYTES_MIN, Cassette, chunks_of
+from fumehood.records.cassette import CHUNK_BYTES_MIN, EPISODE_BYTES_MAX, Cassette, chunks_of
 
 EXCHANGE = ModelExchange(
     seat="agent",
@@ -106,6 +107,44 @@ def test_a_file_of_another_form_is_no_list_of_exchanges(tmp_path: Path) -> None:
     cassette.file("e").write_text('{"request": "0"}\n')
     with pytest.raises(InputError, match="is not a list of exchanges"):
         cassette.read("e")
+
+
+@pytest.mark.parametrize(("chunk", "times"), [(b"", 200_000), (b"x" * (1 << 20), 10)])
+def test_a_short_file_does_not_expand_without_limit(
+    tmp_path: Path, chunk: bytes, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fumehood.records.cassette.EPISODE_BYTES_MAX", 8 << 20)
+    cassette, exchange = Cassette(tmp_path), replace(EXCHANGE, request=chunk)
+    cassette.write("e", [exchange])
+    assert cassette.read("e") == (exchange,)
+    fields = json.loads(cassette.file("e").read_text())
+    fields["request"] *= times
+    cassette.file("e").write_text(json.dumps(fields) + "\n")
+    with pytest.raises(InputError, match="more than 8,388,608 bytes: record the episode again"):
+        cassette.read("e")
+
+
+def test_no_chunk_is_named_twice(tmp_path: Path) -> None:
+    cassette = Cassette(tmp_path)
+    cassette.write("e", [EXCHANGE])
+    fields = json.loads(cassette.file("e").read_text())
+    fields["chunks"] += fields["chunks"][:1]
+    cassette.file("e").write_text(json.dumps(fields) + "\n")
+    with pytest.raises(InputError, match="is not a list of exchanges"):
+        cassette.read("e")
+
+
+def test_one_chunk_is_not_copied_a_thousand_times(tmp_path: Path) -> None:
+    cassette = Cassette(tmp_path)
+    cassette.write("e", [replace(EXCHANGE, request=b"x" * (1 << 20))])
+    fields = json.loads(cassette.file("e").read_text())
+    fields["request"] *= 1 + EPISODE_BYTES_MAX // (1 << 20)
+    cassette.file("e").write_text(json.dumps(fields) + "\n")
+    tracemalloc.start()
+    with pytest.raises(InputError, match="have more than 1,073,741,824 bytes"):
+        cassette.read("e")
+    assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    tracemalloc.stop()
 
 
 def test_the_chunks_of_replaced_attempts_are_removed(tmp_path: Path) -> None:
