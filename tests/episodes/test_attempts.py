@@ -18,7 +18,12 @@ from fumehood.core.outcome import AgentCrashed, Finished, Infra, InfraKind, Outc
 from fumehood.core.task import Case
 from fumehood.engines.engine import ExitReason, Image, Limits
 from fumehood.engines.process import ProcessEngine
-from fumehood.orchestrator.episode_runner import Attempt, BoxPlan, attempt_episode
+from fumehood.orchestrator.episode_runner import (
+    STOPPED_MS_MIN,
+    Attempt,
+    BoxPlan,
+    attempt_episode,
+)
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.scoring import score_attempt
 from fumehood.orchestrator.service_pool import ServicePool
@@ -175,6 +180,40 @@ def test_a_service_that_ends_is_an_infrastructure_failure_and_stops_the_box(
     # The next attempt gets a new service.
     assert outcome_of(episode, attempted(episode, FINISHES, engine, own_pool)) == Finished("done")
     assert own_pool.workers()[0].pid != doomed.pid
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_begun", [False, True])
+def test_only_a_stop_in_the_episode_explains_that_an_agent_left(
+    is_begun: bool, engine: ProcessEngine, own_pool: ServicePool, tmp_path: Path
+) -> None:
+    episode, connected, leave = planned(), tmp_path / "connected", tmp_path / "leave"
+    code = CONNECTED + (
+        f"pathlib.Path({str(connected)!r}).touch()\n"
+        f"while not os.path.exists({str(leave)!r}): time.sleep(0.01)"
+    )
+    (service,) = own_pool.workers()
+
+    def stop_service() -> None:
+        before_ms = own_pool.stalls.stopped_ms()
+        os.kill(service.pid, signal.SIGSTOP)
+        assert wait_until(lambda: own_pool.stalls.stopped_ms() >= before_ms + 2 * STOPPED_MS_MIN)
+        os.kill(service.pid, signal.SIGCONT)
+
+    plan = BoxPlan(
+        engine=engine,
+        image=Image("", "", (sys.executable, "-c", code)),
+        limits=Limits(),
+        await_slot=(lambda: None) if is_begun else stop_service,
+    )
+    with ThreadPoolExecutor(1) as thread:
+        running = thread.submit(attempt_episode, episode.to_spec(1000), plan, own_pool)
+        assert wait_until(connected.exists)
+        if is_begun:
+            stop_service()
+        leave.touch()
+        attempt = running.result(timeout=60)
+    assert (attempt.infra is not None) == is_begun
 
 
 def test_a_box_that_cannot_be_started_leaves_no_episode_open(

@@ -367,7 +367,6 @@ def _attempt_over_sockets(
     workspace: EpisodeWorkspace | None = None,
 ) -> Attempt:
     socket_dirs = seats.directories
-    stopped_before_ms = stalls.stopped_ms()
     receiver = TraceReceiver(
         seats.messages,
         tuple(socket_dirs),
@@ -377,7 +376,7 @@ def _attempt_over_sockets(
     )
     receiver.start()
     agents: SeatBoxes | SeatSessions
-    begin = _Begin(plan, client, spec.episode_id, started)
+    begin = _Begin(plan, client, spec.episode_id, started, stalls)
     if isinstance(plan, BoxPlan):
         boxes = {seat: plan.box(seat, folder) for seat, folder in socket_dirs.items()}
         is_inside = workspace is not None and plan.workspace and plan.workspace.agent
@@ -402,7 +401,7 @@ def _attempt_over_sockets(
     agents.wait_for_end()
     infra = receiver.infra or agents.infra
     if infra is None and agents.exit is not None and not receiver.all_work_ended:
-        infra = _unreachable_service(stalls.stopped_ms() - stopped_before_ms)
+        infra = _unreachable_service(stalls.stopped_ms() - begin.stopped_before_ms)
     return Attempt(
         begin.not_before(receiver.records),
         agents.exit,
@@ -416,10 +415,18 @@ class _Begin:
     """Begins an episode whose boxes are started in advance. Safe to call from several threads."""
 
     def __init__(
-        self, plan: BoxPlan | SessionPlan, client: ControlClient, episode_id: str, started: float
+        self,
+        plan: BoxPlan | SessionPlan,
+        client: ControlClient,
+        episode_id: str,
+        started: float,
+        stalls: Stalls,
     ) -> None:
         self.at_s = started
         """The monotonic time from which the episode is charged."""
+        self.stopped_before_ms = stalls.stopped_ms()
+        """For how long Fumehood had been stopped when the episode began."""
+        self._stalls = stalls
         self._wall_ms = 0
         self._await_slot = plan.await_slot if isinstance(plan, BoxPlan) else None
         self._client = client
@@ -433,6 +440,7 @@ class _Begin:
             self._await_slot()
             self._await_slot = None
             self.at_s, self._wall_ms = time.monotonic(), time.time_ns() // 1_000_000
+            self.stopped_before_ms = self._stalls.stopped_ms()
             self._client.begin_episode(self._episode_id)
 
     def not_before(self, records: Iterable[Record]) -> tuple[Record, ...]:
