@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -40,6 +41,7 @@ from fumehood.orchestrator.node_messages import (
 )
 from fumehood.orchestrator.nodes import Nodes, NodeStarter, node_settings
 from fumehood.orchestrator.places import prepared_place
+from fumehood.orchestrator.seat_exit import SeatExit
 from fumehood.orchestrator.setup import RunSetup
 from fumehood.wire.ports import InlineAgent
 from tests.architecture.project import ROOT
@@ -303,7 +305,8 @@ def test_an_attempt_arrives_as_it_was_sent() -> None:
     failed = Attempt((), None, None, Infra(InfraKind.SERVICE, "gone"), 5)
     output = BoxOutput(b"\xff", b"", 9, 0)
     played = Attempt((), Exit(3, ExitReason.KILLED), output, None, 7)
-    sent = Reply([failed, played], [EXCHANGE])
+    other_seat = replace(played, exit=SeatExit(1, ExitReason.EXITED, "user"))
+    sent = Reply([failed, played, other_seat], [EXCHANGE])
     received = reply_from_json(json.loads(reply_to_bytes(sent)))
     assert received.exchanges == [EXCHANGE]
     for one, other in zip(received.attempts, sent.attempts, strict=True):

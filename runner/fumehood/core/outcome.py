@@ -43,7 +43,7 @@ class AgentCrashed:
     world in a state that cannot be recorded."""
 
     detail: str
-    """One line, such as ``exit status 1``."""
+    """One line, such as ``exit status 1``, or ``seat user: exit status 1`` with several seats."""
 
 
 class ModelProblem(Enum):

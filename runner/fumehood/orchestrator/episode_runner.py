@@ -133,8 +133,8 @@ class Attempt:
     records: tuple[Record, ...]
     """The trace, as far as it arrived."""
     exit: Exit | None
-    """How the agent's process ended; with several seats, the process that ended early, if any. None
-    if it had to be stopped."""
+    """How the agent's process ended; with several seats, the process that ended early, if any, as
+    ``SeatExit``. None if it had to be stopped."""
     output: BoxOutput | None
     """The output of the agents; None if no agent ran."""
     infra: Infra | None

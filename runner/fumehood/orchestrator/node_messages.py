@@ -13,10 +13,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fumehood.core.episode_spec import EpisodeSpec
+from fumehood.core.json_values import Json
 from fumehood.core.outcome import Infra, outcome_from_json, outcome_to_json
 from fumehood.core.trace import ModelExchange
 from fumehood.engines.engine import AgentKind, AgentSource, BoxOutput, Exit, ExitReason, Mount
 from fumehood.orchestrator.episode_runner import Attempt, BoxPlan, EpisodePlan, InlinePlan
+from fumehood.orchestrator.seat_exit import SeatExit
 from fumehood.wire.as_bytes import (
     exchange_from_bytes,
     exchange_to_bytes,
@@ -190,10 +192,10 @@ def _command(sent: Sequence[str], own: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _attempt_to_json(attempt: Attempt) -> Object:
-    ended, output = attempt.exit, attempt.output
+    output = attempt.output
     return {
         "records": _base64(records_to_bytes(attempt.records)),
-        "exit": ended and [ended.code, ended.reason.value],
+        "exit": attempt.exit and _exit_to_json(attempt.exit),
         "output": output
         and [
             _base64(output.stdout),
@@ -210,11 +212,20 @@ def _attempt_from_json(value: Object) -> Attempt:
     infra = value["infra"] and outcome_from_json(value["infra"])
     if not isinstance(infra, Infra | None):
         raise ValueError("not an infrastructure failure")
-    ended, output = value["exit"], value["output"]
+    output = value["output"]
     return Attempt(
         records_from_bytes(b64decode(value["records"])),
-        ended and Exit(ended[0], ExitReason(ended[1])),
+        value["exit"] and _exit_from_json(*value["exit"]),
         output and BoxOutput(b64decode(output[0]), b64decode(output[1]), *output[2:]),
         infra,
         value["wall_ms"],
     )
+
+
+def _exit_to_json(ended: Exit) -> list[Json]:
+    seat = [ended.seat] if isinstance(ended, SeatExit) else []
+    return [ended.code, ended.reason.value, *seat]
+
+
+def _exit_from_json(code: int, reason: str, *seat: str) -> Exit:
+    return SeatExit(code, ExitReason(reason), *seat) if seat else Exit(code, ExitReason(reason))

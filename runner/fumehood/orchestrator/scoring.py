@@ -19,6 +19,7 @@ from fumehood.core.score import UNGRADED, Score
 from fumehood.core.task import Case
 from fumehood.core.trace import BrokenTrace, Record, verify_chain
 from fumehood.engines.engine import Exit, ExitReason
+from fumehood.orchestrator.seat_exit import SeatExit
 from fumehood.records.seals import UNREADABLE
 from fumehood.scorers.failed import failed_score
 from fumehood.scorers.judges.question import Ask, no_judge
@@ -241,15 +242,17 @@ def decide_outcome(case: Case, evidence: Evidence, agent_exit: Exit | None) -> O
 
 
 def _crash_detail(agent_exit: Exit) -> str:
+    where = f"seat {agent_exit.seat}: " if isinstance(agent_exit, SeatExit) else ""
     match agent_exit.reason:
         case ExitReason.OUT_OF_MEMORY:
-            return "out of memory"
+            how = "out of memory"
         case ExitReason.KILLED:
-            return "killed"
+            how = "killed"
         case ExitReason.EXITED if agent_exit.code == 0:
-            return "exited without submitting"
+            how = "exited without submitting"
         case ExitReason.EXITED:
-            return f"exit status {agent_exit.code}"
+            how = f"exit status {agent_exit.code}"
+    return where + how
 
 
 def _scored(read: ReadAttempt, score: Score) -> ScoredAttempt:

@@ -9,6 +9,7 @@ from threading import Thread
 from fumehood.core.errors import InfraError, InputError
 from fumehood.core.outcome import Infra, InfraKind
 from fumehood.engines.engine import Box, BoxOutput, BoxSpec, Exit
+from fumehood.orchestrator.seat_exit import SeatExit
 from fumehood.orchestrator.trace_receiver import TraceReceiver
 
 IDLE_MS_MAX = 30_000
@@ -95,7 +96,10 @@ class SeatBoxes:
     @property
     def exit(self) -> Exit | None:
         """Exit of the box that ended early, or of the first seat's; None if it was stopped."""
-        return self._exits.get(self.ended_early or next(iter(self._boxes)))
+        box_exit = self._exits.get(self.ended_early or next(iter(self._boxes)))
+        if box_exit is None or self.ended_early is None:
+            return box_exit
+        return SeatExit(box_exit.code, box_exit.reason, self.ended_early)
 
     @property
     def output(self) -> BoxOutput | None:

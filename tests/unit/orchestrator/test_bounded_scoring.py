@@ -22,6 +22,7 @@ from fumehood.harness_modes.registry import HARNESS_MODES
 from fumehood.orchestrator.bounded_scoring import ScoringProcesses, ToScore
 from fumehood.orchestrator.scoring import LARGE_TRACE, score_attempt
 from fumehood.orchestrator.scoring_process import Request
+from fumehood.orchestrator.seat_exit import SeatExit
 from fumehood.records.trace_lines import record_line
 from fumehood.scorers.judges.question import Opinion, Question, no_judge
 from fumehood.supervised.limits import Limits
@@ -84,10 +85,11 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScoringProce
     limited.close()
 
 
-def sealed(answer: str) -> list[Record]:
+def sealed(answer: str | None) -> list[Record]:
     recorder = MemoryRecorder()
     episode = HARNESS_MODES.load("native")().open_episode(episode_spec(), recorder, StoppedClock())
-    episode.seats[0].finish(Finished(answer))
+    if answer is not None:
+        episode.seats[0].finish(Finished(answer))
     episode.close()
     chain = Chain()
     texts = [canonical_json(event.to_json()) for event in recorder.events]
@@ -210,6 +212,12 @@ def test_a_stored_trace_gives_the_score_of_its_records(processes: ScoringProcess
     assert scored == score_attempt(case, records, LEFT, None)
     with pytest.raises(InputError, match="not readable"):
         processes.score_all([ToScore(Request(case, stored[:-20], LEFT), no_judge)])
+
+
+def test_the_outcome_names_the_seat_whose_box_ended_early(processes: ScoringProcesses) -> None:
+    ended = SeatExit(3, ExitReason.EXITED, "user")
+    scored = processes.score(Case(crud_task(), NATIVE[0]), sealed(None), ended, None)
+    assert scored.outcome == AgentCrashed("seat user: exit status 3")
 
 
 def test_an_infra_failure_is_not_scored(processes: ScoringProcesses) -> None:

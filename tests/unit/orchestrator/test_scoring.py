@@ -34,6 +34,7 @@ from fumehood.orchestrator.scoring import (
     read_attempt,
     score_attempt,
 )
+from fumehood.orchestrator.seat_exit import SeatExit
 from tests.parts.specs import episode_spec
 from tests.parts.tasks import crud_task
 
@@ -82,6 +83,8 @@ def test_the_end_of_the_seat_takes_precedence_over_the_exit_of_the_process(
         (Exit(3, ExitReason.EXITED), "exit status 3"),
         (Exit(137, ExitReason.OUT_OF_MEMORY), "out of memory"),
         (Exit(137, ExitReason.KILLED), "killed"),
+        (SeatExit(3, ExitReason.EXITED, "user"), "seat user: exit status 3"),
+        (SeatExit(0, ExitReason.EXITED, "user"), "seat user: exited without submitting"),
     ],
 )
 def test_a_process_that_exits_before_its_seat_ends_is_a_crash_and_is_scored(

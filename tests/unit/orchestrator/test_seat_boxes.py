@@ -12,6 +12,7 @@ from fumehood.core.outcome import Infra, InfraKind
 from fumehood.engines.engine import BoxSpec, Exit, ExitReason
 from fumehood.orchestrator import seat_boxes, trace_receiver
 from fumehood.orchestrator.seat_boxes import SeatBoxes
+from fumehood.orchestrator.seat_exit import SeatExit
 from fumehood.orchestrator.trace_receiver import TraceReceiver
 from fumehood.wire.ports import EpisodeMessage, SeatReady, SeatWorkEnded
 from tests.unit.orchestrator.boxes import NORMAL, MemoryBox, image, starting
@@ -134,7 +135,7 @@ def test_a_counterpart_that_breaks_off_before_the_agent_starts_is_an_infrastruct
     boxes = play(episode)
     assert boxes.ended_early == "user"
     assert boxes.infra == infra
-    assert boxes.exit == FAILED
+    assert boxes.exit == SeatExit(41, ExitReason.EXITED, "user")
     assert boxes.output is not None
     assert boxes.output.stdout == b"--- seat user ---\nuser\n"
 
@@ -145,7 +146,8 @@ def test_a_counterpart_that_breaks_off_beside_the_agent_may_be_broken_by_it() ->
     episode.send(SeatReady("agent"))
     episode.send(SeatReady("user"))
     boxes = play(episode)
-    assert (boxes.ended_early, boxes.infra, boxes.exit) == ("user", None, FAILED)
+    assert (boxes.ended_early, boxes.infra) == ("user", None)
+    assert boxes.exit == SeatExit(41, ExitReason.EXITED, "user")
     assert boxes.output is not None
     # The output of the seat that broke off comes last.
     assert boxes.output.stdout == b"--- seat agent ---\nagent\n--- seat user ---\nuser\n"
@@ -153,7 +155,8 @@ def test_a_counterpart_that_breaks_off_beside_the_agent_may_be_broken_by_it() ->
 
 def test_a_tested_agent_that_breaks_off_is_not_an_infrastructure_failure() -> None:
     boxes = play(Episode({"agent": MemoryBox(FAILED), "user": MemoryBox()}, frozenset({"user"})))
-    assert (boxes.ended_early, boxes.infra, boxes.exit) == ("agent", None, FAILED)
+    assert (boxes.ended_early, boxes.infra) == ("agent", None)
+    assert boxes.exit == SeatExit(41, ExitReason.EXITED, "agent")
 
 
 def test_a_counterpart_that_is_stopped_did_not_end_early() -> None:

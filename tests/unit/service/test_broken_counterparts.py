@@ -13,9 +13,10 @@ import pytest
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.ledger import Budget
 from fumehood.core.outcome import InfraKind
-from fumehood.engines.engine import BoxSpec, EngineOptions, Exit, ExitReason, Image
+from fumehood.engines.engine import BoxSpec, EngineOptions, ExitReason, Image
 from fumehood.engines.process import ProcessEngine
 from fumehood.orchestrator.seat_boxes import SeatBoxes
+from fumehood.orchestrator.seat_exit import SeatExit
 from fumehood.orchestrator.trace_receiver import TraceReceiver
 from fumehood.service.forked_episode import ForkedEpisode
 from fumehood.supervised.fork_server import ForkServer
@@ -76,7 +77,7 @@ def played(server: ForkServer, order: str, user: str) -> SeatBoxes:
         played.play(WALL_MS)
         episode.abandon()
         played.wait_for_end()
-    assert (played.ended_early, played.exit) == ("user", Exit(CUT_OFF, ExitReason.EXITED))
+    assert played.exit == SeatExit(CUT_OFF, ExitReason.EXITED, "user")
     assert not receiver.records, "the trace shows no action of the agent"
     return played
 
