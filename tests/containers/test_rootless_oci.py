@@ -81,7 +81,8 @@ class User:
         etc.mkdir()
         lines = f"{Path('/etc/passwd').read_text()}boxer:x:{USER}:{USER}::{home}:/bin/sh\n"
         (etc / "passwd").write_text(lines)
-        granted = f"boxer:{SUBORDINATE.start}:{len(SUBORDINATE)}\n" if has_subordinate else ""
+        parts = (SUBORDINATE[:1], SUBORDINATE[1:]) if has_subordinate else ()
+        granted = "".join(f"boxer:{part.start}:{len(part)}\n" for part in parts)
         for name in ("subuid", "subgid"):
             (etc / name).write_text(granted)
         for path in (home, *home.rglob("*")):

@@ -12,7 +12,7 @@ import fcntl
 import os
 import shutil
 import stat
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -157,7 +157,7 @@ def _give(name: str, folder_fd: int, user: int) -> None:
 class HeldByBox:
     """What one box holds on the host until it is gone: a user and files."""
 
-    def __init__(self, labels: Mapping[str, str], users: range = BOX_UIDS) -> None:
+    def __init__(self, labels: Mapping[str, str], users: Sequence[int] = BOX_UIDS) -> None:
         """Hold nothing yet.
 
         Args:

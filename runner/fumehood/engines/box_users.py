@@ -13,7 +13,7 @@ import fcntl
 import json
 import os
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
@@ -31,7 +31,7 @@ _LOCK = ".lock"
 class BoxUsers:
     """The reserved users of boxes. Safe to use from several threads and processes."""
 
-    def __init__(self, folder: Path | None = None, users: range = BOX_UIDS) -> None:
+    def __init__(self, folder: Path | None = None, users: Sequence[int] = BOX_UIDS) -> None:
         """Set the folder of the records, by default the one that all runs of this user share."""
         self._given = folder
         self._users = users

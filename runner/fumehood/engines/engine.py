@@ -377,7 +377,7 @@ class IsolationFacts:
     kernel: str
     """The kernel that answers the system calls of a box, with its version if it is known."""
     users: str
-    """User IDs of boxes on the host: a number, a range such as ``70000-70999``, or words."""
+    """User IDs of boxes on the host: a number, ranges such as ``70000-70999``, or words."""
     network: str
     """``none``, or ``host`` if a box has the network of the host."""
     system_call_filter: str

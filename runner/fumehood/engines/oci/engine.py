@@ -191,8 +191,7 @@ class OciEngine(ChildBoxEngine, Engine):
     def _users(self) -> str:
         if self._is_rootless and self._ids is None:
             return str(os.geteuid())
-        users = BOX_UIDS if self._ids is None else self._ids.users
-        return f"{users.start}-{users.stop - 1}"
+        return rootless.ranges_text(BOX_UIDS if self._ids is None else self._ids.users)
 
     def sandboxed_runtimes(self) -> tuple[str, ...]:
         """Return the installed runtimes that bring their own kernel."""

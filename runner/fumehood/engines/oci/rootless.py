@@ -20,9 +20,10 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,8 @@ from fumehood.engines.private_namespace import (
 _MODULE = "fumehood.engines.oci.rootless"
 _USERS, _GROUPS = Path("/etc/subuid"), Path("/etc/subgid")
 _TOOLS = ("newuidmap", "newgidmap")
+_IDS_MAX = len(BOX_UIDS)
+"""Subordinate IDs that are used, at most; root uses as many users for boxes."""
 _DIE_WITH_PARENT = 1
 """PR_SET_PDEATHSIG. Source: linux/prctl.h."""
 _LIMITS = Path("/proc/sys/user")
@@ -63,8 +66,8 @@ _NO_OVERLAY = (
 class SubordinateIds:
     """Users and groups of the host that belong to an ordinary user; one pair for each box."""
 
-    users: range
-    groups: range
+    users: Sequence[int]
+    groups: Sequence[int]
     """As many as users."""
 
 
@@ -78,9 +81,14 @@ def subordinate_ids() -> SubordinateIds | None:
     return SubordinateIds(users[:count], groups[:count]) if count else None
 
 
-def granted_in(file: Path) -> range:
-    """Return the first range of a file like /etc/subuid that belongs to the user of this process;
-    an empty one if there is none. Other lines, such as comments, are ignored."""
+def granted_in(file: Path) -> Sequence[int]:
+    """Return the IDs that a file like /etc/subuid grants to the user of this process: those of all
+    its ranges in order, each once, at most ``_IDS_MAX``. Other lines, such as comments, are
+    ignored."""
+    return tuple(islice(dict.fromkeys(chain.from_iterable(_ranges_in(file))), _IDS_MAX))
+
+
+def _ranges_in(file: Path) -> Iterator[range]:
     names = {str(os.geteuid())}
     with suppress(KeyError):
         names.add(pwd.getpwuid(os.geteuid()).pw_name)
@@ -91,8 +99,18 @@ def granted_in(file: Path) -> range:
         with suppress(ValueError):
             name, first, count = line.split(":")
             if name in names:
-                return range(int(first), int(first) + int(count))
-    return range(0)
+                yield range(int(first), int(first) + min(int(count), _IDS_MAX))
+
+
+def ranges_text(ids: Sequence[int]) -> str:
+    """Return IDs as text, such as ``70000-70999, 90000-90999``."""
+    ranges: list[range] = []
+    for number in ids:
+        if ranges and ranges[-1].stop == number:
+            ranges[-1] = range(ranges[-1].start, number + 1)
+        else:
+            ranges.append(range(number, number + 1))
+    return ", ".join(f"{part.start}-{part.stop - 1}" for part in ranges)
 
 
 def held_by_box(labels: Mapping[str, str], ids: SubordinateIds | None) -> HeldByBox:
