@@ -71,7 +71,7 @@ SUMMARIES = {
         "attribute": "Show why episodes failed, by rules on their traces.",
         "score": "Score a run again, or compute metrics from a log of Inspect.",
         "replay": "Repeat the recorded calls of a run without its agents.",
-        "verify": "Verify the seals of a run and list all damage.",
+        "verify": "Verify the seals of a run or experiment and list all damage.",
         "export": "Convert a run to a format of another tool.",
         "receipt": "Write or verify a signed receipt of a run or an EPISODE.",
         "keys": "List, add and remove the keys whose runs you accept.",

@@ -409,13 +409,30 @@ def own_plan(folder: Path) -> Plan:
     """
     path = folder / PLAN_FILE
     plan, value = _read_frozen(path)
-    statement = {name: part for name, part in value.items() if name != "signature"}
-    if not is_signed_by(user_key().public, statement, value.get("signature")):
+    if not _is_signed(value, user_key().public):
         raise InputError(
             f"{path} is not signed with your key, so its origin is unknown: name the YAML file "
             f"with --out {folder}, or set {KEY_VARIABLE} to the file of the key"
         )
     return plan
+
+
+def is_plan_signed(folder: Path, key: str) -> bool:
+    """Return whether a key signed the plan that a folder holds.
+
+    Args:
+        folder: of the experiment.
+        key: public key, 64 hex digits; any other text signed nothing.
+
+    Raises:
+        InputError: the folder holds no readable plan.
+    """
+    return _is_signed(_read_frozen(folder / PLAN_FILE)[1], key)
+
+
+def _is_signed(plan: Mapping[str, Any], key: str) -> bool:
+    statement = {name: part for name, part in plan.items() if name != "signature"}
+    return is_signed_by(key, statement, plan.get("signature"))
 
 
 def _read_frozen(path: Path) -> tuple[Plan, Mapping[str, Any]]:
