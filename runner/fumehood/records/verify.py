@@ -121,8 +121,10 @@ def verify(path: Path, key: str | None = None, memory: RunMemory | None = None) 
         return Verification(
             seal.key, len(seal.episodes), (Damage(SEAL, f"signed with {seal.key}"),)
         )
-    memory = memory or RunMemory()
+    is_repeated, memory = memory is not None, memory or RunMemory()
     memory.begin(seal)
+    if is_repeated:
+        memory.begin_growing(path / PACK)
     plan: dict[str, bytes] = {}
     damage = list(_plan_damage(path, seal, plan))
     rows: dict[EpisodeName, SealedRow] = {}
@@ -247,9 +249,9 @@ def _file_damage(
             yield Damage(str(row.name), f"its seal names a file of another episode: {file.path}")
             continue
         if file.path == row.trace and is_packed:
-            # The pack grows during a run, so each part is read once.
+            # The pack grows during a run, so a part is read again only if earlier ones changed.
             part = partial(_digest_of_trace, path, row.trace)
-            digest = memory.of_row((sealed.digest, "packed trace"), part)
+            digest = memory.of_part(row.trace, part)
             # A part that could not be read may be complete now.
             digest = digest if digest == file.sha256 else part()
         else:

@@ -16,6 +16,7 @@ from fumehood.core.errors import InfraError, InputError
 from fumehood.orchestrator.launch import prepare_resume
 from fumehood.records.packed_traces import PACK, PackedTrace, TracePack, read_trace_content
 from fumehood.records.run_folder import RunFolder
+from fumehood.records.run_memory import RunMemory
 from fumehood.records.run_reader import open_run
 from fumehood.records.seals import FIRST, SealedFile, Signing, digest_bytes, sealed_line
 from fumehood.records.trust import Trust
@@ -97,6 +98,53 @@ def test_a_changed_pack_of_a_finished_run_is_damage(
     assert f"{PACK}: not the file that was sealed with the run" in damage_of(run)
     with pytest.raises(InputError, match="does not verify"):
         open_run(run, Trust(KEY.public))
+
+
+def test_a_changed_part_is_found_while_the_run_goes_on(tmp_path: Path) -> None:
+    folder, memory = packed_run(tmp_path / "run", finished=1), RunMemory()
+    not_run = [str(name) for name in NAMES[1:]]
+    assert [damage.where for damage in verify(folder.path, memory=memory).damage] == not_run
+    content = (folder.path / PACK).read_bytes()
+    changed = content.replace(b"t1", b"T1", 1)
+    assert changed != content
+    (folder.path / PACK).write_bytes(changed)
+    assert memory.is_stale()
+    part = str(PackedTrace(0, len(content)))
+    assert [damage.where for damage in verify(folder.path, memory=memory).damage] == [
+        *not_run,
+        part,
+    ]
+    (folder.path / PACK).write_bytes(content)
+    assert [damage.where for damage in verify(folder.path, memory=memory).damage] == not_run
+
+
+def test_a_part_of_a_file_that_grows_is_read_once_until_earlier_content_changes(
+    tmp_path: Path,
+) -> None:
+    file, memory, readings = tmp_path / PACK, RunMemory(), list[str]()
+
+    def part() -> str:
+        readings.append(file.read_text()[:5])
+        return readings[-1]
+
+    def first_part() -> str:
+        memory.begin_growing(file)
+        return memory.of_part("first", part)
+
+    file.write_text("12345")
+    for appended in ("", "6", "x" * (3 << 20), "9"):
+        with file.open("a") as grown:
+            grown.write(appended)
+        assert first_part() == "12345"
+    assert readings == ["12345"]
+    file.write_text("1234x" + file.read_text()[5:])
+    assert first_part() == "1234x"
+    file.write_text("12")
+    assert first_part() == "12"
+    file.unlink()
+    memory.begin_growing(file)
+    file.write_text("abcde")
+    assert first_part() == "abcde"
 
 
 def test_a_pack_that_is_added_to_a_finished_run_is_damage(tmp_path: Path) -> None:
