@@ -12,7 +12,14 @@ from pathlib import Path
 
 from fumehood.core.json_values import JsonObject, canonical_json
 from fumehood.core.tools import ToolCall, Value
-from fumehood.core.trace import CallMade, Chain, EpisodeOpened, ModelExchange, Record
+from fumehood.core.trace import (
+    CallMade,
+    Chain,
+    EpisodeClosed,
+    EpisodeOpened,
+    ModelExchange,
+    Record,
+)
 from fumehood.supervised.frames import receive_frame, send_frame
 from fumehood.wire.episode_channel import message_to_bytes
 from fumehood.wire.ports import (
@@ -205,6 +212,19 @@ def forge(channel: socket.socket, arguments: JsonObject) -> None:
     for message in forged if isinstance(forged, tuple) else (forged,):
         send_frame(channel, message if isinstance(message, bytes) else message_to_bytes(message))
     receive_frame(channel)
+
+
+def grow(channel: socket.socket, arguments: JsonObject) -> None:
+    """Open the episode, and send a trace whose final state has ``size_bytes``."""
+    receive_frame(channel)
+    send_frame(channel, message_to_bytes(Opened((SeatSockets("agent", "/nowhere"),))))
+    text = "x" * int(str(arguments["size_bytes"]))
+    closed = canonical_json(EpisodeClosed({"text": text}, ()).to_json())
+    chain = Chain()
+    sent = [Record(event, chain.link(event), 0, 0) for event in (OPENED, closed)]
+    sent.append(Record(chain.end_record(), chain.link(chain.end_record()), 0, 0))
+    with suppress(BrokenPipeError, ConnectionResetError):
+        send_frame(channel, message_to_bytes(Records(tuple(sent))))
 
 
 def cut_off(channel: socket.socket, arguments: JsonObject) -> None:

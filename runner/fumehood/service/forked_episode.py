@@ -90,6 +90,9 @@ messages without an effect forever. Parsing one takes about 10 µs of the servic
 EXCHANGE_FACTOR, EXCHANGE_SPARE_BYTES = 4, 64 << 20
 """A process may report requests and responses of so many times the size that was sent or is
 replayed, and so much more: the gateway writes requests anew."""
+_SETTINGS = GatewaySettings()
+EXCHANGE_BYTES_MAX = _SETTINGS.body_bytes_max + _SETTINGS.response_bytes_max + (1 << 20)
+"""Size of the message with one request and its response, at most."""
 REASON_CHARACTERS_MAX = 200
 """Part of the text of a rejection that a trace quotes."""
 CONFIRMED_CHARACTERS_MAX = 4096
@@ -520,7 +523,9 @@ class ForkedEpisode:
 
     def _receive(self) -> EpisodeMessage | None:
         try:
-            frame = receive_bounded(self.child.channel)
+            # The trace, or the final state alone, can be one message of the size of its limit.
+            bytes_max = max(self._trace.bytes_left, EXCHANGE_BYTES_MAX)
+            frame = receive_bounded(self.child.channel, bytes_max)
             if frame is None:
                 return None
             message = message_from_bytes(frame)
@@ -596,7 +601,8 @@ class _TraceEnd:
         self._once = set[EpisodeMessage]()
         """Messages that must not come again. Each starts a box, a thread or a process."""
         self._is_opened = self._is_rejected = self._is_closed = False
-        self._bytes_left = bytes_max
+        self.bytes_left = bytes_max
+        """What further messages may use of the limit of the trace."""
         self._chain = Chain()
         self._fired = Counter[int]()
         self._unsent: list[Record] = []
@@ -680,8 +686,8 @@ class _TraceEnd:
         self.is_complete |= is_end
 
     def _use_up(self, size_bytes: int) -> None:
-        self._bytes_left -= size_bytes
-        if self._bytes_left < 0:
+        self.bytes_left -= size_bytes
+        if self.bytes_left < 0:
             raise ValueError("the trace is too long")
 
     def _check_event(self, event: JsonObject) -> None:

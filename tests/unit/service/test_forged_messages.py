@@ -43,9 +43,8 @@ class _Evidence:
 def server() -> Iterator[ForkServer]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(Path(__file__).parents[3]))
-        running = ForkServer(
-            {name: f"{forging_entries.__name__}:{name}" for name in ("forge", "claim", "leave")}
-        )
+        names = ("forge", "claim", "grow", "leave")
+        running = ForkServer({name: f"{forging_entries.__name__}:{name}" for name in names})
     yield running
     running.close()
 
@@ -96,6 +95,24 @@ def test_a_process_that_leaves_its_connection_and_goes_on_fails(
     episode = ForkedEpisode(episode_spec(), child, b"", id, TRACE_BYTES_MAX)
     _, *messages = episode.messages()
     assert reason in crash_of(messages)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_permitted", [True, False])
+def test_a_message_is_as_large_as_the_limit_of_the_trace_permits(
+    server: ForkServer, *, is_permitted: bool
+) -> None:
+    size_bytes = forked_episode.EXCHANGE_BYTES_MAX
+    child = server.start("grow", {"size_bytes": size_bytes}, Limits())
+    bytes_max = size_bytes + TRACE_BYTES_MAX if is_permitted else TRACE_BYTES_MAX
+    episode = ForkedEpisode(episode_spec(), child, b"", id, bytes_max)
+    _, *messages = episode.messages()
+    if is_permitted:
+        (whole,) = messages
+        assert isinstance(whole, Records)
+        assert len(whole.records[1].event_json) > size_bytes
+    else:
+        assert f"exceeds {size_bytes}" in crash_of(messages)
 
 
 def believed(
