@@ -168,5 +168,12 @@ def test_an_unknown_runtime_is_named() -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root starts workspaces of oci")
 def test_a_workspace_needs_docker_to_build_its_image(engine: OciEngine, tmp_path: Path) -> None:
     (tmp_path / "Dockerfile").write_text("FROM debian:bookworm\n", "utf-8")
-    with pytest.raises(InputError, match="needs docker to build the images of workspaces"):
+    with pytest.raises(InputError, match="needs docker for the images of workspaces"):
         engine.prepare_workspace(tmp_path)
+
+
+@pytest.mark.parametrize("kind", [AgentKind.BUILTIN, AgentKind.MODULE, AgentKind.IMAGE])
+def test_an_agent_that_is_no_archive_needs_docker(engine: OciEngine, kind: AgentKind) -> None:
+    needs = "needs docker for the image of the agent named, which is no image archive"
+    with pytest.raises(InputError, match=f"{needs}.* engine answers at .*install and start one"):
+        engine.prepare(AgentSource(kind, "named"))

@@ -207,11 +207,13 @@ class OciEngine(ChildBoxEngine, Engine):
         An image is an archive if its name is a path of one; otherwise docker has it or builds it.
 
         Raises:
-            InputError: the agent or its image cannot be found, built or unpacked.
-            InfraError: the daemon does not answer.
+            InputError: the agent or its image cannot be found, built or unpacked, or docker is not
+                ready.
+            InfraError: the daemon does not answer any more.
         """
         if source.is_archive:
             return self._of_archive(Path(source.name))
+        self._require_docker(f"the image of the agent {source.name}, which is no image archive")
         image = self._docker.prepare(source)
         root = self._unpacked(image)
         return replace(
@@ -226,15 +228,18 @@ class OciEngine(ChildBoxEngine, Engine):
         """Return the image of a folder with a Dockerfile, which docker builds, unpacked; see
         :class:`~fumehood.engines.engine.WorkspaceEngine`."""
         self._require_workspaces()
-        docker = self._docker.check()
-        if not docker.ready:
-            raise InputError(
-                "the engine oci needs docker to build the images of workspaces, but starts nothing "
-                f"with it: {docker.detail}"
-            )
+        self._require_docker("the images of workspaces")
         workspace = self._docker.prepare_workspace(folder, lines, working_dir)
         self._unpacked(workspace.image)
         return workspace
+
+    def _require_docker(self, what: str) -> None:
+        docker = self._docker.check()
+        if not docker.ready:
+            raise InputError(
+                f"the engine oci needs docker for {what}, but starts nothing with it: "
+                f"{docker.detail}"
+            )
 
     def prepare_service(self, folder: Path) -> WorkspaceImage:
         """Return the image of a service with its command, which docker builds, unpacked; see
