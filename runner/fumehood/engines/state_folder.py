@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 from fumehood.core.errors import InfraError
@@ -66,9 +67,22 @@ def disk_folder() -> Path:
     return _first_usable(iter((_STATE / NAME,)))
 
 
+def temporary_folder() -> Path:
+    """Return the folder in which folders with temporary files of services are made, such as files
+    of databases: on a disk if one is usable, because they can be too large for memory.
+
+    Its path is short enough for sockets, and other users can enter it if root runs this.
+
+    Raises:
+        InfraError: no place is usable.
+    """
+    on_disk = iter((_STATE / NAME,)) if os.geteuid() == 0 else _home_places()
+    return _first_usable(chain(on_disk, _places()), for_boxes=True)
+
+
 def known_folders() -> frozenset[Path]:
-    """Return the folders that :func:`open_folder` and :func:`disk_folder` can return, whether they
-    exist or not."""
+    """Return the folders that :func:`open_folder`, :func:`disk_folder` and
+    :func:`temporary_folder` can return, whether they exist or not."""
     return frozenset(_places())
 
 

@@ -19,10 +19,12 @@ from threading import Lock
 
 from fumehood.core.episode_spec import MonitorSpec
 from fumehood.core.errors import InfraError, InputError
+from fumehood.core.user_ids import SERVICE_UID
 from fumehood.engines.engine import IN_IMAGES
 from fumehood.engines.images.helper import build_helper
 from fumehood.engines.ownership import owner_labels
 from fumehood.engines.records import FolderRecords, SessionRecords
+from fumehood.engines.state_folder import temporary_folder
 from fumehood.gateway.settings import GatewaySettings, settings_to_line
 from fumehood.orchestrator.agents import NamedAgent
 from fumehood.orchestrator.person import Person
@@ -125,6 +127,8 @@ class ServiceOptions:
     """Monitors of the steps of agents."""
     person: Person | None = None
     """Answers the monitor ``person``; None for no person."""
+    temporary: Path | None = None
+    """Folder of temporary files, such as those of databases; None for that of the machine."""
 
     def arguments(self) -> tuple[str, ...]:
         """Return command-line arguments of a service."""
@@ -148,10 +152,15 @@ def service_command(directory: Path, options: Sequence[str]) -> list[str]:
     return [sys.executable, "-P", "-m", "fumehood.service", str(directory), *options]
 
 
-def service_environment() -> dict[str, str]:
-    """Return the environment variables of a service."""
+def service_environment(temporary: Path | None = None) -> dict[str, str]:
+    """Return the environment variables of a service.
+
+    Args:
+        temporary: folder of its temporary files; None for that of the machine.
+    """
     inherited = {name: text for name, text in os.environ.items() if name in INHERITED_VARIABLES}
-    return {**inherited, **ONE_THREAD}
+    places = {} if temporary is None else {"TMPDIR": str(temporary)}
+    return {**inherited, **ONE_THREAD, **places}
 
 
 class ServiceWorker:
@@ -180,7 +189,7 @@ class ServiceWorker:
             service_command(directory, arguments),
             stdin=subprocess.PIPE,
             pass_fds=passed_fds,
-            env=service_environment(),
+            env=service_environment(options.temporary),
             # Ctrl-C in the terminal is for the orchestrator, whose running episodes still need
             # services.
             start_new_session=True,
@@ -280,6 +289,16 @@ class ServiceWorker:
         shutil.rmtree(self._directory, ignore_errors=True)
 
 
+def _for_service(folder: Path) -> Path:
+    """Make a folder inside that belongs to the user of the services."""
+    inside = folder / "tmp"
+    inside.mkdir(mode=0o700)
+    if os.geteuid() == 0:
+        os.chown(inside, SERVICE_UID, SERVICE_UID)
+    folder.chmod(0o711)
+    return inside
+
+
 @dataclass(slots=True)
 class _Slot:
     worker: ServiceWorker
@@ -317,6 +336,11 @@ class ServicePool:
             InputError: a service cannot run on this machine.
         """
         labels = dict(labels or owner_labels("service"))
+        self._folders = FolderRecords()
+        self._directory = self._folders.make(labels)
+        # A service may run as another user, who must be able to enter a folder whose name it knows.
+        self._directory.chmod(0o711)
+        self._on_disk = FolderRecords(below=temporary_folder()).make(labels)
         self._options = ServiceOptions(
             http=http,
             labels=labels,
@@ -325,11 +349,8 @@ class ServicePool:
             inline=inline,
             monitors=monitors,
             person=person,
+            temporary=_for_service(self._on_disk),
         )
-        self._folders = FolderRecords()
-        self._directory = self._folders.make(labels)
-        # A service may run as another user, who must be able to enter a folder whose name it knows.
-        self._directory.chmod(0o711)
         self._lock = Lock()
         self._slots: list[_Slot] = []
         self.stalls = Stalls(lambda: [slot.worker.pid for slot in self._slots])
@@ -398,11 +419,12 @@ class ServicePool:
             slot.worker.kill()
 
     def stop(self) -> None:
-        """End every service and remove every socket."""
+        """End every service, and remove every socket and temporary file."""
         self.stalls.stop()
         for slot in self._slots:
             slot.worker.stop()
         self._folders.remove(self._directory)
+        self._folders.remove(self._on_disk)
 
     def _add(self) -> None:
         self._slots.append(_Slot(self._start()))

@@ -15,7 +15,7 @@ from fumehood.core.errors import InfraError
 from fumehood.engines import state_folder as places
 from fumehood.engines.ownership import OWNER_START, owner_is_alive, owner_labels
 from fumehood.engines.records import FolderRecords, owned_folder
-from fumehood.engines.state_folder import claim_folder, open_folder, state_folder
+from fumehood.engines.state_folder import claim_folder, open_folder, state_folder, temporary_folder
 
 OTHER_UID = 1234
 only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
@@ -39,7 +39,7 @@ def test_state_is_never_below_the_folder_of_temporary_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    for folder in (state_folder("sessions"), open_folder()):
+    for folder in (state_folder("sessions"), open_folder(), temporary_folder()):
         assert not folder.is_relative_to("/tmp")
         assert not folder.is_relative_to(tmp_path)
 
@@ -48,6 +48,20 @@ def test_the_runtime_folder_comes_first(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     assert state_folder("sessions") == tmp_path / "fumehood" / "sessions"
     assert (tmp_path / "fumehood").stat().st_mode & 0o777 == 0o711
+
+
+def test_temporary_files_of_services_are_on_a_disk_and_their_sockets_have_short_paths(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with TemporaryDirectory(dir="/tmp") as short:
+        Path(short).chmod(0o711)
+        monkeypatch.setenv("XDG_RUNTIME_DIR", short)
+        monkeypatch.setenv("XDG_STATE_HOME", f"{short}/state")
+        disk = "/var/lib" if os.geteuid() == 0 else f"{short}/state"
+        assert temporary_folder() == Path(disk, "fumehood")
+        monkeypatch.setattr(places, "_STATE", tmp_path / ("long" * 20))
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / ("long" * 20)))
+        assert temporary_folder() == Path(short, "fumehood")
 
 
 def test_a_relative_runtime_folder_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from fumehood.core.errors import InfraError, InputError
+from fumehood.engines.ownership import owner_is_alive
+from fumehood.engines.records import FolderRecords
 from fumehood.gateway.settings import GatewaySettings
 from fumehood.orchestrator.service_pool import (
     HttpOffer,
@@ -19,6 +23,7 @@ from fumehood.orchestrator.service_pool import (
 )
 from fumehood.wire.ports import InlineAgent
 from tests.parts.folders import short_folder
+from tests.parts.listening import wait_until
 from tests.parts.specs import episode_spec
 
 
@@ -113,6 +118,47 @@ def test_a_stopped_service_leaves_no_folder() -> None:
         worker.stop()
         assert not worker.alive
         assert not (Path(folder) / "w").exists()
+
+
+RUN_WITH_A_SERVICE = """
+import sys
+from fumehood.orchestrator.service_pool import ServicePool
+pool = ServicePool(1)
+print(pool.workers()[0].pid, flush=True)
+sys.stdin.read()
+pool.stop()
+"""
+
+
+def temporary_folder_of(process_id: int) -> Path:
+    variables = Path(f"/proc/{process_id}/environ").read_bytes().split(b"\0")
+    (value,) = (each for each in variables if each.startswith(b"TMPDIR="))
+    return Path(os.fsdecode(value.removeprefix(b"TMPDIR=")))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_temporary_files_of_a_service_are_removed_after_the_run_or_found_after_a_kill(
+    monkeypatch: pytest.MonkeyPatch, *, is_killed: bool
+) -> None:
+    with short_folder() as folder:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
+        command = [sys.executable, "-c", RUN_WITH_A_SERVICE]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as run:
+            assert run.stdout is not None
+            service = int(run.stdout.readline())
+            temporary = temporary_folder_of(service)
+            assert temporary.stat().st_uid == Path(f"/proc/{service}").stat().st_uid
+            (temporary / "database").write_bytes(b"rows")
+            if is_killed:
+                run.kill()
+        assert wait_until(lambda: not Path(f"/proc/{service}").exists())
+        records = FolderRecords()
+        found = [path for path, _ in records.lost(owner_is_alive)]
+        assert (temporary.parent in found) == is_killed
+        records.reap(owner_is_alive)
+        assert not temporary.parent.exists()
+        assert records.lost(owner_is_alive) == []
 
 
 @pytest.mark.slow

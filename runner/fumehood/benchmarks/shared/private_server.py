@@ -1,6 +1,7 @@
 """A private database server of this process, in a private folder, with a Unix socket and no port.
 
-It ends with this process, and its folder is then removed.
+It ends with this process, and its folder is then removed. In a service, the folder of temporary
+files belongs to the run, and later commands clean it.
 """
 
 from __future__ import annotations
