@@ -272,7 +272,8 @@ class Probe:
             spec = self._spec(attack)
             if "role=write" in arguments:
                 spec = replace(spec, episode_id=f"{spec.episode_id}-1")
-            return attempt_episode(spec, self._box(image, attack, arguments), self._pool)
+            plan = self._box(image, attack, arguments)
+            return attempt_episode(spec, plan, self._pool, await_slot=self._await_slot)
 
         with self._canaries.in_environment(), ThreadPoolExecutor(1) as executor:
             match attack.pair:
@@ -414,7 +415,6 @@ class Probe:
             limits=self._limits(attack),
             arguments=arguments,
             labels=owner_labels(self._canaries.secrets["run"]),
-            await_slot=self._await_slot,
         )
 
 
