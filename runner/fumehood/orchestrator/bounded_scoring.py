@@ -13,7 +13,7 @@ import pickle
 import select
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from threading import Lock
 from time import monotonic
@@ -27,7 +27,14 @@ from fumehood.core.trace import Record
 from fumehood.engines.engine import Exit
 from fumehood.engines.ownership import process_stat
 from fumehood.orchestrator.scoring import NotScored, ScoredAttempt, fail_unread
-from fumehood.orchestrator.scoring_process import CheckerReply, Request, requests_to_frame
+from fumehood.orchestrator.scoring_process import (
+    AnyRequest,
+    CheckerReply,
+    ControlRequest,
+    FailRequest,
+    Request,
+    requests_to_frame,
+)
 from fumehood.scorers.judges.question import Ask, Question, no_judge
 from fumehood.supervised.fork_server import Child, ForkServer
 from fumehood.supervised.frames import receive_frame, send_frame
@@ -174,9 +181,8 @@ class ScoringProcesses:
         """Return the failure of an attempt that exceeds the limits. Reading its
         trace needs limits too: it can take 50 times the memory of its text."""
         control_fails = self._control_fails(request.case)
-        failing = replace(request, not_scored=why, control_fails=control_fails)
         try:
-            (answer,) = self._exchange([failing], [])
+            (answer,) = self._exchange([FailRequest(request, why, control_fails)], [])
         except _ExceededError:
             return fail_unread(request.case, request.records(), why, control_fails=control_fails)
         if "invalid" in answer:
@@ -185,13 +191,13 @@ class ScoringProcesses:
 
     def _control_fails(self, case: Case) -> bool:
         try:
-            (answer,) = self._exchange([Request(case, (), None, is_control=True)], [])
+            (answer,) = self._exchange([ControlRequest(case)], [])
             return bool(answer["control_fails"])
         except _ExceededError:
             return True
 
     def _exchange(
-        self, requests: Sequence[Request], attempts: Sequence[ToScore]
+        self, requests: Sequence[AnyRequest], attempts: Sequence[ToScore]
     ) -> list[dict[str, Any]]:
         for _ in range(TRIES):
             child = self._lease()
@@ -216,7 +222,7 @@ class ScoringProcesses:
         raise InfraError(f"the scoring process failed {TRIES} times: {reason}")
 
     def _answer(
-        self, child: Child, requests: Sequence[Request], attempts: Sequence[ToScore]
+        self, child: Child, requests: Sequence[AnyRequest], attempts: Sequence[ToScore]
     ) -> dict[str, Any]:
         """Send requests, answer the questions of the process, and return its answer."""
         _send(child, requests_to_frame(requests))

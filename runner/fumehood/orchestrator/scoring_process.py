@@ -1,6 +1,6 @@
 """The confined process that scores attempts: it reads what agents wrote, and may be killed.
 
-The owner sends some pickled :class:`Request` at a time. While they are scored, this process
+The owner sends some pickled requests at a time. While they are scored, this process
 may ask the owner, which has the judge and the third-party checkers. All its messages are JSON.
 """
 
@@ -48,12 +48,6 @@ class Request:
     trace: Sequence[Record] | bytes
     """The records of the trace, or its content in the run folder."""
     agent_exit: Exit | None
-    is_control: bool = False
-    """Score an episode without calls instead, to find out whether the task is the cause."""
-    not_scored: NotScored | None = None
-    """Only read the attempt, and fail it for this reason."""
-    control_fails: bool = False
-    """With ``not_scored``: whether an episode without calls cannot be scored either."""
 
     def records(self) -> Sequence[Record]:
         """Return the records of the trace.
@@ -69,10 +63,29 @@ class Request:
             raise InputError("a trace of the run is not readable; see: fumehood verify") from None
 
 
-_SENT = (Request, Case, Task, Gold, SeatSpec, Budget, FaultRule, Exit)
+@dataclass(frozen=True, slots=True)
+class ControlRequest:
+    """An episode without calls to score, which shows whether the task is the cause of a failure."""
+
+    case: Case
 
 
-def requests_to_frame(requests: Sequence[Request]) -> bytes:
+@dataclass(frozen=True, slots=True)
+class FailRequest:
+    """One attempt to read, and to fail."""
+
+    attempt: Request
+    why: NotScored
+    control_fails: bool
+    """Whether an episode without calls cannot be scored either."""
+
+
+AnyRequest = Request | ControlRequest | FailRequest
+
+_SENT = (Request, ControlRequest, FailRequest, Case, Task, Gold, SeatSpec, Budget, FaultRule, Exit)
+
+
+def requests_to_frame(requests: Sequence[AnyRequest]) -> bytes:
     """Return the frame that asks for the scores of some attempts."""
     frame = BytesIO()
     pickler = pickle.Pickler(frame, pickle.HIGHEST_PROTOCOL)
@@ -85,7 +98,7 @@ def requests_to_frame(requests: Sequence[Request]) -> bytes:
     return frame.getvalue()
 
 
-def _requests_of(frame: bytes) -> Iterator[Request]:
+def _requests_of(frame: bytes) -> Iterator[AnyRequest]:
     stream = BytesIO(frame)
     while stream.tell() < len(frame):
         yield pickle.load(stream)
@@ -158,8 +171,8 @@ class _Owner:
         return pickle.loads(frame)
 
 
-def _answer(request: Request, owner: _Owner) -> JsonObject:
-    if request.is_control:
+def _answer(request: AnyRequest, owner: _Owner) -> JsonObject:
+    if isinstance(request, ControlRequest):
         return {"control_fails": fails_on_control(request.case)}
     try:
         scored = _scored(request, owner)
@@ -168,12 +181,12 @@ def _answer(request: Request, owner: _Owner) -> JsonObject:
     return {"scored": _to_json(scored)}
 
 
-def _scored(request: Request, owner: _Owner) -> ScoredAttempt:
-    case, records, agent_exit = request.case, request.records(), request.agent_exit
-    if request.not_scored is None:
+def _scored(request: Request | FailRequest, owner: _Owner) -> ScoredAttempt:
+    attempt = request if isinstance(request, Request) else request.attempt
+    case, records, agent_exit = attempt.case, attempt.records(), attempt.agent_exit
+    if isinstance(request, Request):
         return score_attempt(case, records, agent_exit, None, ask=owner.ask)
-    why, control_fails = request.not_scored, request.control_fails
-    return fail_attempt(case, records, agent_exit, why, control_fails=control_fails)
+    return fail_attempt(case, records, agent_exit, request.why, control_fails=request.control_fails)
 
 
 def _to_json(scored: ScoredAttempt) -> JsonObject:
