@@ -27,7 +27,7 @@ from fumehood.orchestrator.episode_runner import (
 )
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.scoring import score_attempt
-from fumehood.orchestrator.service_pool import ServicePool
+from fumehood.orchestrator.service_pool import ServiceOptions, ServicePool
 from fumehood.service.inline import ERROR_BYTES, play_in_process
 from fumehood.service.seat_endpoint import SeatLimits
 from fumehood.wire.convert import played_to_pb
@@ -41,7 +41,7 @@ SUBMIT = '[{"submit": "done"}]'
 
 @pytest.fixture(scope="module")
 def inline_pool() -> Iterator[ServicePool]:
-    with ServicePool(1, inline=True) as services:
+    with ServicePool(1, ServiceOptions(inline=True)) as services:
         yield services
 
 
@@ -180,7 +180,7 @@ def test_a_service_for_boxes_plays_no_agent_inline(pool: ServicePool) -> None:
 
 @pytest.mark.slow
 def test_a_service_that_dies_costs_at_most_one_attempt() -> None:
-    with ServicePool(1, inline=True) as own_pool:
+    with ServicePool(1, ServiceOptions(inline=True)) as own_pool:
         assert played(own_pool, plan("oracle", SUBMIT)) == Finished("done")
         os.kill(own_pool.workers()[0].pid, signal.SIGKILL)
         outcome = played(own_pool, plan("oracle", SUBMIT))

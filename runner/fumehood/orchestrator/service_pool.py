@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 
@@ -288,44 +288,20 @@ class _Slot:
 class ServicePool:
     """Several services; each episode is in exactly one. Safe to use from several threads."""
 
-    def __init__(
-        self,
-        workers: int,
-        http: HttpOffer | None = None,
-        labels: Mapping[str, str] | None = None,
-        *,
-        worlds: Sequence[str] = (),
-        limits: Mapping[str, int] | None = None,
-        inline: bool = False,
-        monitors: Sequence[MonitorSpec] = (),
-        person: Person | None = None,
-    ) -> None:
+    def __init__(self, workers: int, options: ServiceOptions | None = None) -> None:
         """Start ``workers`` processes.
 
         Args:
             workers: how many.
-            http: what HTTP sockets offer; None for no such sockets.
-            labels: owner of processes and sockets; None for this process.
-            worlds: worlds whose libraries are loaded at the start.
-            limits: limits of agents' messages that differ from the defaults, by name.
-            inline: play built-in agents inside the services, and open no episode for a box.
-            monitors: of the steps of agents.
-            person: answers the monitor ``person``; None for no person.
+            options: how they are started; None for the defaults.
 
         Raises:
             InfraError: a service does not start.
             InputError: a service cannot run on this machine.
         """
-        labels = dict(labels or owner_labels("service"))
-        self._options = ServiceOptions(
-            http=http,
-            labels=labels,
-            worlds=worlds,
-            limits=limits,
-            inline=inline,
-            monitors=monitors,
-            person=person,
-        )
+        options = options or ServiceOptions()
+        labels = dict(options.labels or owner_labels("service"))
+        self._options = replace(options, labels=labels)
         self._folders = FolderRecords()
         self._directory = self._folders.make(labels)
         # A service may run as another user, who must be able to enter a folder whose name it knows.
