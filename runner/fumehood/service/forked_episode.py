@@ -177,11 +177,6 @@ class EpisodeProcesses:
         self._server.wait_until_ready()
         self._prepare(Access(folder=True))
 
-    @property
-    def holds(self) -> tuple[str, ...]:
-        """The names of the protections that work on this machine."""
-        return self._server.holds
-
     def open(
         self,
         spec: EpisodeSpec,

@@ -102,7 +102,6 @@ class DockerEngine:
     has_runtimes = True
     workspace_problem = ""
     has_forked_starts = False
-    has_live_workspaces = True
 
     def __init__(self, options: EngineOptions | None = None) -> None:
         self._options = options or EngineOptions()

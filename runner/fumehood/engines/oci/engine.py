@@ -63,7 +63,6 @@ class OciEngine(ChildBoxEngine, Engine):
 
     name = "oci"
     has_runtimes = True
-    has_live_workspaces = True
 
     def __init__(self, options: EngineOptions | None = None) -> None:
         super().__init__()
