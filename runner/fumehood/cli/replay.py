@@ -114,13 +114,12 @@ def replay(
         )
 
     worlds = sorted({case.task.world for case in cases})
+    options = ServiceOptions(worlds=worlds, inline=_is_inline(folder))
     with (
         workspaces_of(
             engine, config.runtime, cases, say, shared_score=config.shared_score
         ) as workspaces,
-        ServicePool(
-            service_workers, ServiceOptions(worlds=worlds, inline=_is_inline(folder))
-        ) as pool,
+        ServicePool(service_workers, options) as pool,
         ThreadPoolExecutor(concurrency) as threads,
     ):
         replayed = list(threads.map(play, chosen))

@@ -8,11 +8,8 @@ states what differs if an ordinary user starts boxes.
 
 from __future__ import annotations
 
-import platform
-import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import cached_property
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
@@ -42,19 +39,15 @@ from fumehood.engines.engine import (
 )
 from fumehood.engines.oci.archive import ImageArchive
 from fumehood.engines.oci.box import OciBox
-from fumehood.engines.oci.bundle import ARCHITECTURES
 from fumehood.engines.oci.roots import USERS, Root, Roots
-from fumehood.engines.oci.runtimes import RUNTIMES, Runtime
-from fumehood.engines.oci.starting import ALWAYS_SET, NewBox, Starts
+from fumehood.engines.oci.runtimes import RUNTIMES
+from fumehood.engines.oci.starting import ALWAYS_SET, Starts
 from fumehood.engines.oci.users import starting_user
 from fumehood.engines.ownership import owner_labels
-from fumehood.engines.platforms import platform_problem
 from fumehood.engines.seccomp import docker_profile
 from fumehood.engines.subprocess_box import ChildBoxEngine
 from fumehood.engines.user_quotas import raise_user_quotas
 
-_INIT_PROGRAMS = ("docker-init", "tini-static")
-"""Names of tini, a static program that forwards signals and exit statuses."""
 _CHECK_TIMEOUT_MS = 20_000
 
 
@@ -70,17 +63,8 @@ class OciEngine(ChildBoxEngine, Engine):
         self._docker = DockerEngine(replace(self._options, runtime=None))
         self._images = Roots()
         self._user = starting_user(self._starter)
-        self._starts = Starts(self._user, self._starter, self._records)
+        self._starts = Starts(self._options.runtime, self._user, self._starter, self._records)
         self._known_commands: set[tuple[str, str]] = set()
-
-    @property
-    def _runtime(self) -> Runtime:
-        name = self._options.runtime or next(iter(RUNTIMES))
-        if name not in RUNTIMES:
-            raise InputError(
-                f"the engine oci has no runtime {name!r}: use one of {', '.join(RUNTIMES)}"
-            )
-        return RUNTIMES[name]
 
     @property
     def isolation(self) -> Isolation:
@@ -100,32 +84,28 @@ class OciEngine(ChildBoxEngine, Engine):
         """Why an ordinary user cannot start workspaces; empty for root."""
         return self._user.workspace_problem
 
-    @cached_property
-    def _init_program(self) -> Path | None:
-        path = next(filter(None, map(shutil.which, _INIT_PROGRAMS)), None)
-        return None if path is None else Path(path)
-
     def check(self) -> Readiness:
         """Start a box that does nothing, and report whether it works."""
         try:
-            problem = self._problem()
+            problem = self._starts.problem()
             if problem:
                 return Readiness(False, problem)
             box_exit, output = self._trial()
         except (InfraError, InputError) as error:
             return Readiness(False, str(error))
         if box_exit is None or box_exit.code != 0:
-            return Readiness(False, f"{self._runtime.name} does not work here: {output.stderr!r}")
+            name = self._starts.runtime.name
+            return Readiness(False, f"{name} does not work here: {output.stderr!r}")
         docker = self._docker.check()
         images = "images of docker" if docker.ready else "image archives only, as no docker answers"
         process_only = "memory is limited for each process, processor time is not"
         missing = [process_only if self.unenforced else "", self._user.missing]
         facts = [self.isolation.value, *filter(None, missing), images]
-        return Readiness(True, f"{self._runtime.version()}: {'; '.join(facts)}")
+        return Readiness(True, f"{self._starts.runtime.version()}: {'; '.join(facts)}")
 
     def isolation_facts(self) -> IsolationFacts:
         """Return the facts of the runtime, with the digest of the seccomp profile."""
-        runtime = self._runtime
+        runtime = self._starts.runtime
         kernel, users = host_kernel(), self._user.users
         return IsolationFacts(
             kernel=f"that of the runtime {runtime.name}, on {kernel}"
@@ -208,24 +188,26 @@ class OciEngine(ChildBoxEngine, Engine):
         root = self._images.get(spec.image.digest)
         if root is None:
             raise InputError(f"the image {spec.image.reference!r} is not unpacked here")
-        held = self._user.held(spec.labels)
+        held = HeldByBox(spec.labels, self._user.reserved)
         try:
             copies = held.files.copies((*spec.image.mounts, *spec.mounts))
             shown = (Mount(spec.socket_dir, BOX_SOCKET_DIR), *copies)
             self._require_command(root, spec.image, command, shown)
             if spec.workspace is None:
                 self._user.give_sockets(spec.socket_dir, held)
-            elif not self._runtime.own_kernel:
+            elif not self._starts.runtime.own_kernel:
                 raise_user_quotas(self._options.progress)
             if spec.image.users:
-                users = held.files.write(users_with(spec.image.users, self._user.inside(held)))
+                users = held.files.write(
+                    users_with(spec.image.users, self._user.inside or held.user())
+                )
                 shown = (*shown, Mount(users, USERS))
             with self._starting:
-                box = self._start(root, spec, command, shown, held)
+                box = self._starts.start(spec, root, command, shown, held)
         except (InfraError, InputError):
             held.release()
             raise
-        if not self._runtime.own_kernel:
+        if not self._starts.runtime.own_kernel:
             self._queues.add(box)
         return box
 
@@ -247,17 +229,6 @@ class OciEngine(ChildBoxEngine, Engine):
         super().close()
         self._docker.close()
         self._images.close()
-
-    def _problem(self) -> str:
-        if problem := platform_problem():
-            return problem
-        if platform.machine() not in ARCHITECTURES:
-            return f"the oci engine runs on {' and '.join(ARCHITECTURES)}, not {platform.machine()}"
-        if problem := self._user.problem(self._runtime):
-            return problem
-        if self._init_program is None:
-            return "tini-static is missing; install it (Debian: apt-get install tini)"
-        return self._runtime.problem()
 
     def _require_command(
         self, root: Root, image: Image, command: Sequence[str], shown: Iterable[Mount]
@@ -297,11 +268,11 @@ class OciEngine(ChildBoxEngine, Engine):
 
     def _trial(self, image: Image | None = None) -> tuple[Exit | None, BoxOutput]:
         """Start a box of an image, or an empty one, with the init program as its command."""
-        held = self._user.held(owner_labels("trial"))
+        held = HeldByBox(owner_labels("trial"), self._user.reserved)
         root = None if image is None else self._images.get(image.digest)
         try:
             spec = BoxSpec(image=image or Image("", "", ()), socket_dir=held.files.folder())
-            box = self._start(root, spec, ("/.init", "--version"), (), held)
+            box = self._starts.start(spec, root, ("/.init", "--version"), (), held)
         except (InfraError, InputError):
             held.release()
             raise
@@ -309,28 +280,6 @@ class OciEngine(ChildBoxEngine, Engine):
             return box.wait(_CHECK_TIMEOUT_MS), box.close()
         finally:
             box.close()
-
-    def _start(
-        self,
-        image: Root | None,
-        spec: BoxSpec,
-        command: Sequence[str],
-        shown: Sequence[Mount],
-        held: HeldByBox,
-    ) -> OciBox:
-        if (init := self._init_program) is None:
-            raise InfraError(self._problem())
-        return self._starts.start(
-            NewBox(
-                spec=spec,
-                image=image,
-                command=command,
-                shown=shown,
-                held=held,
-                runtime=self._runtime,
-                init=init,
-            )
-        )
 
     def _unpacked(self, image: Image) -> Root:
         return self._images.get(image.digest) or self._images.unpacked(

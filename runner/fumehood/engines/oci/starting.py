@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import platform
+import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from subprocess import Popen
 from typing import Any
 
-from fumehood.core.errors import InfraError
+from fumehood.core.errors import InfraError, InputError
 from fumehood.engines.box_files import HeldByBox
 from fumehood.engines.bubblewrap.cgroups import (
     HELPERS,
@@ -25,15 +28,19 @@ from fumehood.engines.bubblewrap.cgroups import (
 from fumehood.engines.engine import BoxSpec, KilledOutside, Mount, Workspace
 from fumehood.engines.oci.box import OciBox
 from fumehood.engines.oci.box_root import BoxRoot
-from fumehood.engines.oci.bundle import bundle_config
+from fumehood.engines.oci.bundle import ARCHITECTURES, bundle_config
 from fumehood.engines.oci.roots import Root
-from fumehood.engines.oci.runtimes import Runtime
+from fumehood.engines.oci.runtimes import RUNTIMES, Runtime
 from fumehood.engines.oci.users import StartingUser
 from fumehood.engines.oci.workspace_files import WorkspaceFiles, prepare, remove_written
+from fumehood.engines.platforms import platform_problem
 from fumehood.engines.records import FolderRecords, SessionRecords
+from fumehood.engines.shared_inodes import hold_shared_devices, hold_shared_inodes
 from fumehood.engines.state_folder import disk_folder
 from fumehood.engines.subprocess_box import ChildBox, Command, ProcessLauncher, die_with_parent
 
+_INIT_PROGRAMS = ("docker-init", "tini-static")
+"""Names of tini, a static program that forwards signals and exit statuses."""
 ALWAYS_SET = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     "HOME": "/tmp",
@@ -44,60 +51,102 @@ _START_TIMEOUT_S = 60.0
 _POLL_MS = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewBox:
-    """A box to start."""
-
-    spec: BoxSpec
-    image: Root | None
-    """The unpacked image; None for an empty one."""
-    command: Sequence[str]
-    shown: Sequence[Mount]
-    """The files of the host that it sees."""
-    held: HeldByBox
-    runtime: Runtime
-    init: Path
-    """The program that is the first process of the box."""
-
-
 class Starts:
     """Starts boxes. Safe to use from several threads."""
 
     def __init__(
-        self, user: StartingUser, launcher: ProcessLauncher, records: SessionRecords
+        self,
+        runtime: str | None,
+        user: StartingUser,
+        launcher: ProcessLauncher,
+        records: SessionRecords,
     ) -> None:
         """Start nothing yet.
 
         Args:
+            runtime: its name; None for the default.
             user: of this process.
             launcher: starts the runtimes.
             records: of the boxes that run.
         """
+        self._name = runtime or next(iter(RUNTIMES))
         self._user = user
         self._launcher = launcher
         self._records = records
         self._workspaces: dict[str, tuple[OciBox, tuple[str, ...]]] = {}
         """The running workspaces by name, with the names that resolve to them."""
 
-    def start(self, new: NewBox) -> OciBox:
-        """Start a box, and return it when its container runs.
+    @property
+    def runtime(self) -> Runtime:
+        """The runtime of boxes.
 
         Raises:
-            InfraError: it does not start; the caller releases what the box holds.
+            InputError: there is none of this name.
         """
-        spec, held, runtime, workspace = new.spec, new.held, new.runtime, new.spec.workspace
-        self._user.hold_shared()
-        group = self._group(new)
-        image = None if new.image is None else new.image.folder
-        disk = None if workspace is None else _disk(held)
-        root = self._user.root(image, new.init, held, disk)
+        if self._name not in RUNTIMES:
+            raise InputError(
+                f"the engine oci has no runtime {self._name!r}: use one of {', '.join(RUNTIMES)}"
+            )
+        return RUNTIMES[self._name]
+
+    def problem(self) -> str:
+        """Return why no box can be started here, with the remedy; empty if boxes can.
+
+        Raises:
+            InputError: there is no such runtime.
+        """
+        if problem := platform_problem():
+            return problem
+        if platform.machine() not in ARCHITECTURES:
+            return f"the oci engine runs on {' and '.join(ARCHITECTURES)}, not {platform.machine()}"
+        if problem := self._user.problem(self.runtime):
+            return problem
+        if self._init is None:
+            return "tini-static is missing; install it (Debian: apt-get install tini)"
+        return self.runtime.problem()
+
+    @cached_property
+    def _init(self) -> Path | None:
+        path = next(filter(None, map(shutil.which, _INIT_PROGRAMS)), None)
+        return None if path is None else Path(path)
+
+    def start(
+        self,
+        spec: BoxSpec,
+        image: Root | None,
+        command: Sequence[str],
+        shown: Sequence[Mount],
+        held: HeldByBox,
+    ) -> OciBox:
+        """Start a box, and return it when its container runs.
+
+        Args:
+            spec: of the box.
+            image: unpacked; None for an empty one.
+            command: of the agent.
+            shown: the files of the host that the box sees.
+            held: by the box; the caller releases it if the box does not start.
+
+        Raises:
+            InfraError: it does not start.
+        """
+        runtime, workspace = self.runtime, spec.workspace
+        if (init := self._init) is None:
+            raise InfraError(self.problem())
+        hold_shared_inodes()
+        if self._user.sees_devices:
+            hold_shared_devices()
+        group = self._group(spec, held)
+        folder = None if image is None else image.folder
+        root = self._user.root(folder, init, held, None if workspace is None else _disk(held))
         files = None
-        if workspace is not None and new.image is not None:
-            files = self._files(root, new.image, spec, workspace, held)
+        if workspace is not None and image is not None:
+            files = self._files(root, image, spec, workspace, held)
             if group is not None:
                 # Nothing removes files while a process makes others.
                 held.on_release(group.require_removed)
-        config = self._config(new, root, has_group=group is not None)
+        config = self._config(spec, image, root, command, shown, self._user.inside or held.user())
+        config = self._user.adapted(config, spec.limits, has_group=group is not None)
         bundle = _bundle(held, config)
         pid_file = bundle / "pid"
         entrances = [] if runtime.makes_groups or group is None else group.entrances()
@@ -110,7 +159,7 @@ class Starts:
             return self._launcher.start(Command(arguments=line, environment={}, stdin=root.null))
 
         line = runtime.command(root, bundle, pid_file, is_workspace=workspace is not None)
-        process = self._user.command(held, root, image, new.init, line)
+        process = self._user.command(held, root, folder, init, line)
         process = replace(process, arguments=_entering(entrances, process.arguments))
         child = self._launcher.start(process)
         record = self._records.write(child.pid, held.labels, root.mark)
@@ -132,19 +181,26 @@ class Starts:
             held.on_release(lambda: self._workspaces.pop(box.name, None))
         return box
 
-    def _config(self, new: NewBox, root: BoxRoot, *, has_group: bool) -> dict[str, Any]:
+    def _config(
+        self,
+        spec: BoxSpec,
+        image: Root | None,
+        root: BoxRoot,
+        command: Sequence[str],
+        shown: Sequence[Mount],
+        user: int,
+    ) -> dict[str, Any]:
         """Return the configuration of a container."""
-        spec, runtime, workspace = new.spec, new.runtime, new.spec.workspace
-        user, own = self._user.inside(new.held), dict[str, str]()
-        if workspace is not None and new.image is not None:
-            own = {"HOME": new.image.home} | new.image.variables
-        config = bundle_config(
+        runtime, workspace, own = self.runtime, spec.workspace, dict[str, str]()
+        if workspace is not None and image is not None:
+            own = {"HOME": image.home} | image.variables
+        return bundle_config(
             root,
-            new.command,
+            command,
             user=user,
             environment=ALWAYS_SET | own | spec.image.environment,
             working_dir=spec.image.working_dir,
-            mounts=new.shown,
+            mounts=shown,
             scratch=spec.image.scratch,
             limits=spec.limits,
             group=f"/{PREFIX}{user}" if runtime.makes_groups else "",
@@ -153,7 +209,6 @@ class Starts:
             has_terminals=runtime.own_kernel or bool(workspace and workspace.terminals),
             network=self._network_of(workspace),
         )
-        return self._user.adapted(config, spec.limits, has_group=has_group)
 
     def _network_of(self, workspace: Workspace | None) -> str:
         """Return the network namespace that a workspace shares; empty for a new one.
@@ -174,10 +229,9 @@ class Starts:
         _, names = self._workspaces.get(workspace.network_of, (None, ()))
         return (*workspace.hosts, *names)
 
-    def _group(self, new: NewBox) -> BoxGroup | None:
+    def _group(self, spec: BoxSpec, held: HeldByBox) -> BoxGroup | None:
         """Make the control group of a box; None for an ordinary user who may not."""
-        spec, held, runtime = new.spec, new.held, new.runtime
-        writable_hierarchies = hierarchies()
+        runtime, writable_hierarchies = self.runtime, hierarchies()
         if writable_hierarchies is None:
             if problem := self._user.problem(runtime):
                 raise InfraError(problem)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ from fumehood.engines.engine import BOX_UID, Limits
 from fumehood.engines.oci.box_root import BoxRoot, BoxRoots, new_root
 from fumehood.engines.oci.rootless import start_command, subordinate_ids
 from fumehood.engines.oci.runtimes import RUNTIMES, Runtime
-from fumehood.engines.shared_inodes import hold_shared_devices, hold_shared_inodes
 from fumehood.engines.subprocess_box import Command, ProcessLauncher
 
 _UPPER_BYTES = 16 << 20
@@ -25,8 +24,12 @@ _UPPER_BYTES = 16 << 20
 class RootUser:
     """Root, who makes the control group and the mounts of a box."""
 
-    users = BOX_UIDS
-    """The users of boxes on the host."""
+    users = reserved = BOX_UIDS
+    """The users of boxes on the host; the IDs of which each box holds one."""
+    inside: int | None = None
+    """The user inside a box; None for the one that it holds."""
+    sees_devices = False
+    """Whether boxes see devices of the host."""
     workspace_problem = ""
     """Why this user cannot start workspaces; empty if it can."""
     missing = ""
@@ -43,14 +46,6 @@ class RootUser:
             return "no control groups can be made here, with memory, cpu and pids; use bubblewrap"
         return ""
 
-    def held(self, labels: Mapping[str, str]) -> HeldByBox:
-        """Return what a box with these labels holds on the host."""
-        return HeldByBox(labels)
-
-    def inside(self, held: HeldByBox) -> int:
-        """Return the user inside a box."""
-        return held.user()
-
     def give_sockets(self, folder: Path, held: HeldByBox) -> None:
         """Let only the user of a box connect to the sockets in a folder.
 
@@ -58,10 +53,6 @@ class RootUser:
             InfraError: a socket cannot be changed.
         """
         give_sockets(folder, held.user())
-
-    def hold_shared(self) -> None:
-        """Lock the inodes that boxes of this user share with other processes."""
-        hold_shared_inodes()
 
     def root(self, image: Path | None, init: Path, held: HeldByBox, disk: Path | None) -> BoxRoot:
         """Return the root of a box, mounted until the box is gone.
@@ -113,6 +104,8 @@ class OrdinaryUser:
     """An ordinary user, whose boxes are in user namespaces: see :mod:`.rootless`. The methods are
     those of :class:`RootUser`."""
 
+    inside: int | None = BOX_UID
+    sees_devices = True
     workspace_problem = (
         "the engine oci starts workspaces only for root: run fumehood as root, or use --engine "
         "docker"
@@ -122,6 +115,7 @@ class OrdinaryUser:
         """Read which subordinate users this user has."""
         self._ids = ids = subordinate_ids()
         self.users = ids.users if ids else range(os.geteuid(), os.geteuid() + 1)
+        self.reserved = ids.users if ids else BOX_UIDS
         self.missing = (
             ""
             if ids
@@ -139,21 +133,8 @@ class OrdinaryUser:
             "run fumehood as root"
         )
 
-    def held(self, labels: Mapping[str, str]) -> HeldByBox:
-        """Return what a box holds; its user is a subordinate one, if there are any."""
-        return HeldByBox(labels, self._ids.users if self._ids else BOX_UIDS)
-
-    def inside(self, held: HeldByBox) -> int:
-        """Return the user inside a box."""
-        return BOX_UID
-
     def give_sockets(self, folder: Path, held: HeldByBox) -> None:
         """Do nothing: only root can give a file to another user."""
-
-    def hold_shared(self) -> None:
-        """Lock the shared inodes and the devices of the host, which boxes see."""
-        hold_shared_inodes()
-        hold_shared_devices()
 
     def root(self, image: Path | None, init: Path, held: HeldByBox, disk: Path | None) -> BoxRoot:
         """Return the root of a box, which the process of :meth:`command` mounts."""
