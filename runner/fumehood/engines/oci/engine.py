@@ -39,9 +39,9 @@ from fumehood.engines.engine import (
 )
 from fumehood.engines.oci.archive import ImageArchive
 from fumehood.engines.oci.box import OciBox
+from fumehood.engines.oci.containers import ALWAYS_SET, Containers
 from fumehood.engines.oci.roots import USERS, Root, Roots
 from fumehood.engines.oci.runtimes import RUNTIMES
-from fumehood.engines.oci.starting import ALWAYS_SET, Starts
 from fumehood.engines.oci.users import starting_user
 from fumehood.engines.ownership import owner_labels
 from fumehood.engines.seccomp import docker_profile
@@ -63,7 +63,9 @@ class OciEngine(ChildBoxEngine, Engine):
         self._docker = DockerEngine(replace(self._options, runtime=None))
         self._images = Roots()
         self._user = starting_user(self._starter)
-        self._starts = Starts(self._options.runtime, self._user, self._starter, self._records)
+        self._containers = Containers(
+            self._options.runtime, self._user, self._starter, self._records
+        )
         self._known_commands: set[tuple[str, str]] = set()
 
     @property
@@ -87,25 +89,25 @@ class OciEngine(ChildBoxEngine, Engine):
     def check(self) -> Readiness:
         """Start a box that does nothing, and report whether it works."""
         try:
-            problem = self._starts.problem()
+            problem = self._containers.problem()
             if problem:
                 return Readiness(False, problem)
             box_exit, output = self._trial()
         except (InfraError, InputError) as error:
             return Readiness(False, str(error))
         if box_exit is None or box_exit.code != 0:
-            name = self._starts.runtime.name
+            name = self._containers.runtime.name
             return Readiness(False, f"{name} does not work here: {output.stderr!r}")
         docker = self._docker.check()
         images = "images of docker" if docker.ready else "image archives only, as no docker answers"
         process_only = "memory is limited for each process, processor time is not"
         missing = [process_only if self.unenforced else "", self._user.missing]
         facts = [self.isolation.value, *filter(None, missing), images]
-        return Readiness(True, f"{self._starts.runtime.version()}: {'; '.join(facts)}")
+        return Readiness(True, f"{self._containers.runtime.version()}: {'; '.join(facts)}")
 
     def isolation_facts(self) -> IsolationFacts:
         """Return the facts of the runtime, with the digest of the seccomp profile."""
-        runtime = self._starts.runtime
+        runtime = self._containers.runtime
         kernel, users = host_kernel(), self._user.users
         return IsolationFacts(
             kernel=f"that of the runtime {runtime.name}, on {kernel}"
@@ -195,7 +197,7 @@ class OciEngine(ChildBoxEngine, Engine):
             self._require_command(root, spec.image, command, shown)
             if spec.workspace is None:
                 self._user.give_sockets(spec.socket_dir, held)
-            elif not self._starts.runtime.own_kernel:
+            elif not self._containers.runtime.own_kernel:
                 raise_user_quotas(self._options.progress)
             if spec.image.users:
                 users = held.files.write(
@@ -203,11 +205,11 @@ class OciEngine(ChildBoxEngine, Engine):
                 )
                 shown = (*shown, Mount(users, USERS))
             with self._starting:
-                box = self._starts.start(spec, root, command, shown, held)
+                box = self._containers.start(spec, root, command, shown, held)
         except (InfraError, InputError):
             held.release()
             raise
-        if not self._starts.runtime.own_kernel:
+        if not self._containers.runtime.own_kernel:
             self._queues.add(box)
         return box
 
@@ -272,7 +274,7 @@ class OciEngine(ChildBoxEngine, Engine):
         root = None if image is None else self._images.get(image.digest)
         try:
             spec = BoxSpec(image=image or Image("", "", ()), socket_dir=held.files.folder())
-            box = self._starts.start(spec, root, ("/.init", "--version"), (), held)
+            box = self._containers.start(spec, root, ("/.init", "--version"), (), held)
         except (InfraError, InputError):
             held.release()
             raise

@@ -51,8 +51,8 @@ _START_TIMEOUT_S = 60.0
 _POLL_MS = 3
 
 
-class Starts:
-    """Starts boxes. Safe to use from several threads."""
+class Containers:
+    """Starts the containers of boxes. Safe to use from several threads."""
 
     def __init__(
         self,
