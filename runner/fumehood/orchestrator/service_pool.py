@@ -310,7 +310,8 @@ class ServicePool:
         self._slots: list[_Slot] = []
         self.stalls = Stalls(lambda: [slot.worker.pid for slot in self._slots])
         """Delays of this process and of the services."""
-        self._is_abandoned = False
+        self.is_abandoned = False
+        """Whether every service was killed, and none is replaced."""
         try:
             with ThreadPoolExecutor(workers) as threads:
                 for started in [threads.submit(self._add) for _ in range(workers)]:
@@ -334,10 +335,10 @@ class ServicePool:
         """
         with self._lock:
             slot = min(self._slots, key=lambda slot: slot.worker.episodes)
-            if not (self._is_abandoned or slot.worker.usable):
+            if not (self.is_abandoned or slot.worker.usable):
                 slot.worker.stop(timeout_s=0)
                 slot.worker = self._start()
-            if self._is_abandoned:
+            if self.is_abandoned:
                 raise InfraError("the run was stopped")
             worker = slot.worker
             worker.episodes += 1
@@ -353,11 +354,6 @@ class ServicePool:
         return self._options.inline
 
     @property
-    def is_abandoned(self) -> bool:
-        """Whether every service was killed, and none is replaced."""
-        return self._is_abandoned
-
-    @property
     def owner_uid(self) -> int:
         """User of the services, who owns their sockets."""
         return self._slots[0].worker.owner_uid
@@ -369,7 +365,7 @@ class ServicePool:
     def abandon(self) -> None:
         """Kill every service, which fails its episodes, and replace none; :meth:`stop` is still
         needed."""
-        self._is_abandoned = True
+        self.is_abandoned = True
         for slot in self._slots:
             slot.worker.kill()
 
