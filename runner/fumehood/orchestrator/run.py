@@ -24,8 +24,7 @@ from fumehood.orchestrator.episode_time import AwaitSlot
 from fumehood.orchestrator.executor import EpisodeExecutor
 from fumehood.orchestrator.judging import RunJudge
 from fumehood.orchestrator.plan import PlannedEpisode
-from fumehood.orchestrator.scoring import ScoredAttempt
-from fumehood.orchestrator.scoring_process import Request
+from fumehood.orchestrator.scoring import PlayedAttempt, ScoredAttempt
 from fumehood.orchestrator.slots import Slots
 from fumehood.orchestrator.stop_signals import Stopped, StopRequests
 from fumehood.records.redaction import NO_SECRETS, Redaction
@@ -246,7 +245,7 @@ class Run:
         task = planned.case.task
         ask = self._judge.ask_for(planned.name.identifier, task.harness_mode)
         case = with_verdict(planned.case, attempt.verdict)
-        return ToScore(Request(case, attempt.records, attempt.exit), ask, attempt.infra)
+        return ToScore(PlayedAttempt(case, attempt.records, attempt.exit), ask, attempt.infra)
 
     def _finish(
         self,

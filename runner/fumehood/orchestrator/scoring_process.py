@@ -23,44 +23,20 @@ from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.ledger import Budget
 from fumehood.core.outcome import outcome_to_json
 from fumehood.core.task import Case, Task
-from fumehood.core.trace import Record
 from fumehood.engines.engine import Exit
 from fumehood.orchestrator.scoring import (
     NotScored,
+    PlayedAttempt,
     ScoredAttempt,
     fail_attempt,
     fails_on_control,
     score_attempt,
 )
-from fumehood.records.trace_lines import unparsed_records
 from fumehood.scorers.judges.question import Opinion, Question
 from fumehood.scorers.judges.registry import JUDGES
 from fumehood.scorers.registry import SCORERS
 from fumehood.supervised.frames import receive_frame, send_frame
 from fumehood.third_party.process import QuestionFailed, route_questions
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """One attempt to score."""
-
-    case: Case
-    trace: Sequence[Record] | bytes
-    """The records of the trace, or its content in the run folder."""
-    agent_exit: Exit | None
-
-    def records(self) -> Sequence[Record]:
-        """Return the records of the trace.
-
-        Raises:
-            InputError: its content is not that of a trace.
-        """
-        if not isinstance(self.trace, bytes):
-            return self.trace
-        try:
-            return unparsed_records(self.trace)
-        except (ValueError, TypeError, KeyError, RecursionError):
-            raise InputError("a trace of the run is not readable; see: fumehood verify") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +50,26 @@ class ControlRequest:
 class FailRequest:
     """One attempt to read, and to fail."""
 
-    attempt: Request
+    attempt: PlayedAttempt
     why: NotScored
     control_fails: bool
     """Whether an episode without calls cannot be scored either."""
 
 
-AnyRequest = Request | ControlRequest | FailRequest
+AnyRequest = PlayedAttempt | ControlRequest | FailRequest
 
-_SENT = (Request, ControlRequest, FailRequest, Case, Task, Gold, SeatSpec, Budget, FaultRule, Exit)
+_SENT = (
+    PlayedAttempt,
+    ControlRequest,
+    FailRequest,
+    Case,
+    Task,
+    Gold,
+    SeatSpec,
+    Budget,
+    FaultRule,
+    Exit,
+)
 
 
 def requests_to_frame(requests: Sequence[AnyRequest]) -> bytes:
@@ -181,12 +168,10 @@ def _answer(request: AnyRequest, owner: _Owner) -> JsonObject:
     return {"scored": _to_json(scored)}
 
 
-def _scored(request: Request | FailRequest, owner: _Owner) -> ScoredAttempt:
-    attempt = request if isinstance(request, Request) else request.attempt
-    case, records, agent_exit = attempt.case, attempt.records(), attempt.agent_exit
-    if isinstance(request, Request):
-        return score_attempt(case, records, agent_exit, None, ask=owner.ask)
-    return fail_attempt(case, records, agent_exit, request.why, control_fails=request.control_fails)
+def _scored(request: PlayedAttempt | FailRequest, owner: _Owner) -> ScoredAttempt:
+    if isinstance(request, PlayedAttempt):
+        return score_attempt(request, ask=owner.ask)
+    return fail_attempt(request.attempt, request.why, control_fails=request.control_fails)
 
 
 def _to_json(scored: ScoredAttempt) -> JsonObject:
