@@ -15,7 +15,7 @@ import grpc
 from fumehood.core.task import Case
 from fumehood.gateway.settings import GatewaySettings, Provider
 from fumehood.orchestrator.plan import PlannedEpisode
-from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
+from fumehood.orchestrator.service_pool import HttpOffer, ServiceOptions, ServicePool
 from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply
 from fumehood_agent._proto.v1 import tool_pb2
@@ -43,7 +43,9 @@ def interface_latency(case: Case) -> Iterator[Figure]:
         models = stack.enter_context(ScriptedModels(_reply))
         provider = Provider(name="scripted", address=models.address)
         offer = HttpOffer(None, GatewaySettings(providers=(provider,)))
-        client = stack.enter_context(stack.enter_context(ServicePool(1, offer)).lease())
+        client = stack.enter_context(
+            stack.enter_context(ServicePool(1, ServiceOptions(http=offer))).lease()
+        )
         seats = client.open_seats(spec)
         folder = str(next(iter(seats.directories.values())))
         times = _time_in_turn(

@@ -14,7 +14,7 @@ from statistics import median
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.task import Case
 from fumehood.orchestrator.plan import PlannedEpisode
-from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
+from fumehood.orchestrator.service_pool import HttpOffer, ServiceOptions, ServicePool
 from fumehood_agent.session import Session
 from scripts.bench.measure import Figure
 
@@ -36,7 +36,7 @@ class Cost:
 def cost_of_processes(case: Case) -> Iterator[Figure]:
     """Yield the costs of a process with one seat, and of each further seat."""
     for http, where in ((None, ""), (HttpOffer(), " with HTTP sockets")):
-        with ServicePool(1, http, worlds=[case.task.world]) as pool:
+        with ServicePool(1, ServiceOptions(http=http, worlds=[case.task.world])) as pool:
             one = _measure(pool, case, seats=1)
             three = _measure(pool, case, seats=3)
         what = f"process of an episode{where}"

@@ -72,9 +72,7 @@ class _Station:
         return end
 
 
-def simulate(
-    costs: Costs, cluster: Cluster, episodes: int, *, spread: float = 0.0, seed: int = 0
-) -> Simulated:
+def simulate(costs: Costs, cluster: Cluster, episodes: int, *, spread: float = 0.0) -> Simulated:
     """Play episodes until all are finished.
 
     Each episode uses its node, waits, and then uses the head, a scoring process and the driver.
@@ -85,9 +83,8 @@ def simulate(
         cluster: the machines.
         episodes: how many, at least 1.
         spread: waits differ by at most this share of ``wait_s``, from 0 to 1.
-        seed: of the waits.
     """
-    chance = random.Random(seed)
+    chance = random.Random(0)
     hosts = [_Station(cluster.processors) for _ in range(1 if cluster.one_host else cluster.nodes)]
     shared = [_Station(1), _Station(cluster.processors), _Station(1)]
     shared_s = [costs.ray_s, costs.scoring_s, costs.driver_s]

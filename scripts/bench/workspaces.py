@@ -39,7 +39,7 @@ from fumehood.engines.ownership import owner_labels
 from fumehood.engines.registry import choose_engine
 from fumehood.orchestrator.episode_runner import BoxPlan, attempt_episode
 from fumehood.orchestrator.plan import PlannedEpisode
-from fumehood.orchestrator.service_pool import ServicePool
+from fumehood.orchestrator.service_pool import ServiceOptions, ServicePool
 from fumehood.orchestrator.workspaces.plans import Workspaces
 from scripts.bench.measure import Figure, ratio, timed
 
@@ -102,7 +102,7 @@ def _episode(engine: Engine, changed: int) -> Iterator[dict[str, Calls]]:
     case = replace(case, task=replace(case.task, seats=(seat,)))
     labels = owner_labels("bench")
     with ExitStack() as stack:
-        pool = stack.enter_context(ServicePool(1, worlds=[case.task.world]))
+        pool = stack.enter_context(ServicePool(1, ServiceOptions(worlds=[case.task.world])))
         workspace = Workspaces(engine, [case], lambda _: None).plan(case, labels, pool.owner_uid)
         assert workspace is not None
         code = Path(stack.enter_context(tempfile.TemporaryDirectory()))

@@ -17,7 +17,7 @@ from fumehood.engines.docker.daemon import Daemon
 from fumehood.engines.engine import AgentKind, AgentSource, BoxOutput, BoxSpec, Engine, Image
 from fumehood.engines.images.build import import_image
 from fumehood.engines.images.helper import build_helper
-from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
+from fumehood.orchestrator.service_pool import HttpOffer, ServiceOptions, ServicePool
 from fumehood.wire.control_client import ControlClient
 from tests.conformance.boxes import PATIENCE_MS
 from tests.parts.listening import Listened, listening
@@ -69,7 +69,7 @@ def client() -> Iterator[ControlClient]:
     if helper is None:
         message = "needs a C compiler (Debian: apt-get install musl-tools)"
         pytest.fail(message) if os.environ.get("CI") else pytest.skip(message)
-    with ServicePool(1, HttpOffer(helper)) as pool, pool.lease() as lent:
+    with ServicePool(1, ServiceOptions(http=HttpOffer(helper))) as pool, pool.lease() as lent:
         yield lent
 
 

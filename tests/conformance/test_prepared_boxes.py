@@ -113,12 +113,11 @@ class Prepared:
             engine=self,
             image=replace(image, command=(image.command[0], "-c", code)),
             limits=Limits(),
-            await_slot=self.await_slot,
         )
         budget = Budget(wall_ms=WALL_MS)
         seats = [SeatSpec(name=name, instruction="Do it.", budget=budget) for name in self.seats]
         spec = episode_spec(seats=seats, episode_id=f"prepared-{os.urandom(4).hex()}")
-        return attempt_episode(spec, plan, self.pool)
+        return attempt_episode(spec, plan, self.pool, await_slot=self.await_slot)
 
 
 def events_of(attempt: Attempt) -> list[dict[str, Any]]:

@@ -31,7 +31,7 @@ from fumehood.engines.engine import (
 from fumehood.engines.images.helper import build_helper
 from fumehood.gateway.settings import GatewaySettings, Provider
 from fumehood.orchestrator.agents import name_agents
-from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
+from fumehood.orchestrator.service_pool import HttpOffer, ServiceOptions, ServicePool
 from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply, ToolUse
 from tests.architecture.project import ROOT
@@ -91,7 +91,7 @@ def episode(models: ScriptedModels) -> Iterator[Listened]:
     )
     offer = HttpOffer(build_helper(lambda _: None), GatewaySettings(providers=(provider,)))
     with (
-        ServicePool(1, offer) as pool,
+        ServicePool(1, ServiceOptions(http=offer)) as pool,
         pool.lease() as client,
         listening(client, episode_spec(calls=5, model_calls=5)) as open_episode,
     ):

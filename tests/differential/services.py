@@ -17,7 +17,7 @@ from fumehood.core.trace import verify_chain
 from fumehood.orchestrator.box_plans import moves_of
 from fumehood.orchestrator.episode_runner import SessionPlan, attempt_episode
 from fumehood.orchestrator.plan import PlannedEpisode
-from fumehood.orchestrator.service_pool import ServicePool
+from fumehood.orchestrator.service_pool import ServiceOptions, ServicePool
 from fumehood_agent.adapter import work
 from fumehood_agent.builtin.oracle import Oracle
 from fumehood_agent.session import Session
@@ -37,7 +37,10 @@ def play_through_services(played: Sequence[Played]) -> Iterator[Evidence]:
         SpecError: a service rejected a task.
     """
     worlds = sorted({case.task.world for case, _ in played})
-    with ServicePool(SERVICES, worlds=worlds) as pool, ThreadPoolExecutor(SERVICES) as threads:
+    with (
+        ServicePool(SERVICES, ServiceOptions(worlds=worlds)) as pool,
+        ThreadPoolExecutor(SERVICES) as threads,
+    ):
         yield from threads.map(partial(_play, pool), enumerate(played))
 
 

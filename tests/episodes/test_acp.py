@@ -16,7 +16,7 @@ from fumehood.core.conversation import Turn
 from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
 from fumehood.core.ledger import Budget
 from fumehood.engines.images.helper import build_helper
-from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
+from fumehood.orchestrator.service_pool import HttpOffer, ServiceOptions, ServicePool
 from fumehood.wire.control_client import ControlClient
 from tests.architecture.project import ROOT
 from tests.episodes.test_mcp_conformance import NODE
@@ -40,7 +40,7 @@ def helper() -> Path:
 
 @pytest.fixture(scope="module")
 def client(helper: Path) -> Iterator[ControlClient]:
-    with ServicePool(1, HttpOffer(helper)) as pool, pool.lease() as lent:
+    with ServicePool(1, ServiceOptions(http=HttpOffer(helper))) as pool, pool.lease() as lent:
         yield lent
 
 

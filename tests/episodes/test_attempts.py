@@ -25,7 +25,7 @@ from fumehood.orchestrator.episode_runner import (
     attempt_episode,
 )
 from fumehood.orchestrator.plan import PlannedEpisode
-from fumehood.orchestrator.scoring import score_attempt
+from fumehood.orchestrator.scoring import PlayedAttempt, score_attempt
 from fumehood.orchestrator.service_pool import ServicePool
 from tests.parts.listening import wait_until
 from tests.parts.specs import episode_spec
@@ -85,7 +85,9 @@ def attempted(
 
 
 def outcome_of(episode: PlannedEpisode, attempt: Attempt) -> Outcome:
-    return score_attempt(episode.case, attempt.records, attempt.exit, attempt.infra).outcome
+    return score_attempt(
+        PlayedAttempt(episode.case, attempt.records, attempt.exit), attempt.infra
+    ).outcome
 
 
 def no_episode_is_open(pool: ServicePool) -> bool:
@@ -204,10 +206,12 @@ def test_only_a_stop_in_the_episode_explains_that_an_agent_left(
         engine=engine,
         image=Image("", "", (sys.executable, "-c", code)),
         limits=Limits(),
-        await_slot=(lambda: None) if is_begun else stop_service,
     )
     with ThreadPoolExecutor(1) as thread:
-        running = thread.submit(attempt_episode, episode.to_spec(1000), plan, own_pool)
+        await_slot = (lambda: None) if is_begun else stop_service
+        running = thread.submit(
+            attempt_episode, episode.to_spec(1000), plan, own_pool, await_slot=await_slot
+        )
         assert wait_until(connected.exists)
         if is_begun:
             stop_service()
@@ -250,7 +254,9 @@ def test_a_world_that_fails_on_a_call_is_a_failed_attempt_and_stops_the_box(
 ) -> None:
     episode = planned(world="scheduling", initial_state={"jobs": [{"cron": "*"}]}, wall_ms=60_000)
     attempt = attempted(episode, CREATES_A_JOB, engine, pool)
-    scored = score_attempt(episode.case, attempt.records, attempt.exit, attempt.infra)
+    scored = score_attempt(
+        PlayedAttempt(episode.case, attempt.records, attempt.exit), attempt.infra
+    )
     assert isinstance(scored.outcome, AgentCrashed)
     assert "initial_state.jobs[0].name: is missing" in scored.outcome.detail
     assert scored.score.success is False

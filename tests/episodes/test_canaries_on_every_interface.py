@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fumehood.core.json_values import JsonObject
-from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
+from fumehood.orchestrator.service_pool import HttpOffer, ServiceOptions, ServicePool
 from fumehood.wire.control_client import ControlClient
 from tests.parts.http import HttpSeat
 from tests.parts.listening import listening
@@ -52,7 +52,7 @@ def by_mcp(directory: str, tool: str, arguments: Mapping[str, Any]) -> None:
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[ControlClient]:
-    with ServicePool(1, HttpOffer()) as pool, pool.lease() as lent:
+    with ServicePool(1, ServiceOptions(http=HttpOffer())) as pool, pool.lease() as lent:
         yield lent
 
 

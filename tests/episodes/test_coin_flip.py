@@ -26,10 +26,11 @@ from fumehood.orchestrator.episode_runner import (
     SessionPlan,
     attempt_episode,
 )
+from fumehood.orchestrator.episode_time import AwaitSlot
 from fumehood.orchestrator.judging import JudgeSource, RunJudge
 from fumehood.orchestrator.plan import plan_episodes
 from fumehood.orchestrator.run import Run, RunLimits, missing
-from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
+from fumehood.orchestrator.service_pool import HttpOffer, ServiceOptions, ServicePool
 from fumehood.orchestrator.stop_signals import StopRequests
 from fumehood.records.run_folder import RunFolder
 from fumehood.report.statistics.infra import attempts_of
@@ -125,7 +126,7 @@ class CoinFlipper:
         self.attempts = 0
         self.ways = dict.fromkeys((*WORLD_WAYS, *PROVIDER_WAYS), 0)
 
-    def attempt(self, spec: EpisodeSpec, plan: EpisodePlan) -> Attempt:
+    def attempt(self, spec: EpisodeSpec, plan: EpisodePlan, _: AwaitSlot | None) -> Attempt:
         """Play one attempt, each with a new toss."""
         number = next(self._numbers)
         self.attempts += 1
@@ -167,7 +168,7 @@ def test_forced_infra_does_not_raise_the_success_rate(tmp_path: Path) -> None:
     judge = RunJudge(JudgeSource(None, JudgingConfig()), folder.path)
     with ScriptedModels(answer) as models:
         offer = HttpOffer(None, gateway_settings(models, wait_max_s=0.01))
-        with ServicePool(1, offer, worlds=("bfcl",)) as pool:
+        with ServicePool(1, ServiceOptions(http=offer, worlds=("bfcl",))) as pool:
             coin = CoinFlipper(case, pool)
             run = Run(
                 folder,

@@ -18,7 +18,7 @@ import pytest
 from fumehood.core.outcome import AgentCrashed, Finished
 from fumehood.core.trace import BrokenTrace, verify_chain
 from fumehood.core.user_ids import EPISODE_UIDS
-from fumehood.orchestrator.service_pool import ServicePool
+from fumehood.orchestrator.service_pool import ServiceOptions, ServicePool
 from fumehood.service.forked_episode import SPARES
 from fumehood_agent.errors import FumehoodError
 from fumehood_agent.session import Session
@@ -146,7 +146,7 @@ def test_an_episode_can_do_without_a_prepared_process(pool: ServicePool) -> None
 @pytest.mark.slow
 def test_a_call_that_never_returns_costs_only_its_own_episode() -> None:
     with (
-        ServicePool(1, worlds=["bfcl", "crud"]) as pool,
+        ServicePool(1, ServiceOptions(worlds=["bfcl", "crud"])) as pool,
         pool.lease() as client,
         listening(client, episode_spec(episode_id="hangs", **CALCULATOR)) as hangs,
         listening(client, episode_spec(episode_id="victim")) as victim,

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 import grpc
 import pytest
 
-from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
+from fumehood.orchestrator.service_pool import HttpOffer, ServiceOptions, ServicePool
 from fumehood.wire.control_client import ControlClient
 from fumehood_agent._proto.v1 import tool_pb2 as pb
 from fumehood_agent.session import Session
@@ -35,7 +35,7 @@ PATHS = ["/task", "/tools", "/left", "/nothing", "/v1/models"]
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[ControlClient]:
-    with ServicePool(1, HttpOffer()) as pool, pool.lease() as lent:
+    with ServicePool(1, ServiceOptions(http=HttpOffer())) as pool, pool.lease() as lent:
         yield lent
 
 

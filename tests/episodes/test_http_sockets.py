@@ -16,7 +16,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
+from fumehood.orchestrator.service_pool import HttpOffer, ServiceOptions, ServicePool
 from fumehood.wire.control_client import ControlClient
 from fumehood.wire.http.listener import HttpLimits
 from tests.parts.http import HttpSeat
@@ -32,7 +32,9 @@ LIMITS = HttpLimits()
 @pytest.fixture(scope="module")
 def client() -> Iterator[ControlClient]:
     with (
-        ServicePool(1, HttpOffer(Path(shutil.which("true") or "/bin/true"))) as pool,
+        ServicePool(
+            1, ServiceOptions(http=HttpOffer(Path(shutil.which("true") or "/bin/true")))
+        ) as pool,
         pool.lease() as lent,
     ):
         yield lent

@@ -26,8 +26,8 @@ from fumehood.orchestrator.episode_runner import (
     attempt_episode,
 )
 from fumehood.orchestrator.plan import PlannedEpisode
-from fumehood.orchestrator.scoring import score_attempt
-from fumehood.orchestrator.service_pool import ServicePool
+from fumehood.orchestrator.scoring import PlayedAttempt, score_attempt
+from fumehood.orchestrator.service_pool import ServiceOptions, ServicePool
 from fumehood.service.inline import ERROR_BYTES, play_in_process
 from fumehood.service.seat_endpoint import SeatLimits
 from fumehood.wire.convert import played_to_pb
@@ -41,7 +41,7 @@ SUBMIT = '[{"submit": "done"}]'
 
 @pytest.fixture(scope="module")
 def inline_pool() -> Iterator[ServicePool]:
-    with ServicePool(1, inline=True) as services:
+    with ServicePool(1, ServiceOptions(inline=True)) as services:
         yield services
 
 
@@ -57,7 +57,9 @@ def plan(name: str, moves_json: str = "", seat: str = "agent") -> InlinePlan:
 
 
 def outcome_of(episode: PlannedEpisode, attempt: Attempt) -> Outcome:
-    return score_attempt(episode.case, attempt.records, attempt.exit, attempt.infra).outcome
+    return score_attempt(
+        PlayedAttempt(episode.case, attempt.records, attempt.exit), attempt.infra
+    ).outcome
 
 
 def played(pool: ServicePool, inline: InlinePlan, **change: Any) -> Outcome:
@@ -81,8 +83,8 @@ def test_a_sample_task_has_the_same_trace_inline_and_in_a_process(
         assert [record.hash for record in inline.records] == [
             record.hash for record in in_process.records
         ]
-        assert score_attempt(case, inline.records, inline.exit, None) == score_attempt(
-            case, in_process.records, in_process.exit, None
+        assert score_attempt(PlayedAttempt(case, inline.records, inline.exit)) == score_attempt(
+            PlayedAttempt(case, in_process.records, in_process.exit)
         )
     engine.close()
 
@@ -180,7 +182,7 @@ def test_a_service_for_boxes_plays_no_agent_inline(pool: ServicePool) -> None:
 
 @pytest.mark.slow
 def test_a_service_that_dies_costs_at_most_one_attempt() -> None:
-    with ServicePool(1, inline=True) as own_pool:
+    with ServicePool(1, ServiceOptions(inline=True)) as own_pool:
         assert played(own_pool, plan("oracle", SUBMIT)) == Finished("done")
         os.kill(own_pool.workers()[0].pid, signal.SIGKILL)
         outcome = played(own_pool, plan("oracle", SUBMIT))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
+from fumehood.orchestrator.service_pool import HttpOffer, ServiceOptions, ServicePool
 from tests.architecture.project import ROOT
 from tests.episodes.gateway.test_official_clients import forwarded
 from tests.parts.fetched import official_packages
@@ -32,7 +32,7 @@ TIMEOUT_S = 120
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     with (
-        ServicePool(1, HttpOffer()) as pool,
+        ServicePool(1, ServiceOptions(http=HttpOffer())) as pool,
         pool.lease() as client,
         listening(client, episode_spec()) as episode,
         forwarded(episode.directory) as address,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
+from fumehood.orchestrator.service_pool import HttpOffer, ServiceOptions, ServicePool
 from tests.parts.http import HttpSeat
 from tests.parts.listening import listening
 from tests.parts.specs import episode_spec
@@ -44,7 +44,7 @@ class Pipe:
 @pytest.fixture(scope="module")
 def directory() -> Iterator[str]:
     with (
-        ServicePool(1, HttpOffer()) as pool,
+        ServicePool(1, ServiceOptions(http=HttpOffer())) as pool,
         pool.lease() as client,
         listening(client, episode_spec()) as one,
     ):

@@ -23,7 +23,7 @@ from fumehood.monitors.host import MonitorHost, serve_reviews
 from fumehood.monitors.monitor import Facts
 from fumehood.monitors.review import MonitorsBroken, RemoteReviewer
 from fumehood.orchestrator.replay import replay_episode
-from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
+from fumehood.orchestrator.service_pool import HttpOffer, ServiceOptions, ServicePool
 from fumehood.orchestrator.trace_receiver import rejection_kind
 from fumehood.supervised.frames import receive_frame, send_frame
 from fumehood.wire.control_client import ControlClient
@@ -54,7 +54,7 @@ STATE = {"accounts": {name: {"id": name, "tier": "basic"} for name in ("ax1", "a
 def pool() -> Iterator[ServicePool]:
     late = [python_monitor(name, SHORT_MS) for name in ("Hanging", "Late")]
     monitors = [RULES, *late, *map(python_monitor, NAMES), python_monitor("Unhealthy")]
-    with ServicePool(1, HttpOffer(), monitors=monitors) as services:
+    with ServicePool(1, ServiceOptions(http=HttpOffer(), monitors=monitors)) as services:
         yield services
 
 

@@ -17,7 +17,7 @@ import pytest
 from fumehood.benchmarks.knowledge.graph import QueryFailed, checked
 from fumehood.core.episode_spec import DataMode, DataSource, EpisodeSpec
 from fumehood.core.outcome import Finished
-from fumehood.orchestrator.service_pool import ServicePool
+from fumehood.orchestrator.service_pool import ServiceOptions, ServicePool
 from fumehood.worlds.registry import readable_paths
 from fumehood_agent.errors import FumehoodError
 from fumehood_agent.session import Session
@@ -44,7 +44,7 @@ WORLDS = ["declared_python", "search", *(["sql_mariadb"] if has_mariadb() else [
 
 @pytest.fixture(scope="module")
 def pool() -> Iterator[ServicePool]:
-    with ServicePool(1, worlds=WORLDS) as services:
+    with ServicePool(1, ServiceOptions(worlds=WORLDS)) as services:
         yield services
 
 

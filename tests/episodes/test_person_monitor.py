@@ -17,7 +17,7 @@ from fumehood.core.episode_spec import EpisodeSpec, MonitorSpec
 from fumehood.core.errors import InputError
 from fumehood.core.outcome import EndedByMonitor, InfraKind
 from fumehood.orchestrator.person import QUESTION, Person, read_decision
-from fumehood.orchestrator.service_pool import ServicePool
+from fumehood.orchestrator.service_pool import ServiceOptions, ServicePool
 from fumehood.orchestrator.trace_receiver import rejection_kind
 from fumehood_agent.errors import Ended, FumehoodError
 from fumehood_agent.session import Session
@@ -68,7 +68,7 @@ def _episode(terminal: Terminal, deadline_ms: int = 60_000) -> Iterator[tuple[Li
     spec = MonitorSpec(name="person", kind="person", settings={}, deadline_ms=deadline_ms)
     with (
         closing(Person(terminal.path)) as person,
-        ServicePool(1, monitors=[spec], person=person) as pool,
+        ServicePool(1, ServiceOptions(monitors=[spec], person=person)) as pool,
         pool.lease() as client,
         listening(client, _spec()) as episode,
         Session(Path(episode.directory) / "grpc.sock") as session,

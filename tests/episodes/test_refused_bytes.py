@@ -11,7 +11,7 @@ import pytest
 
 from fumehood.core.outcome import AgentCrashed, Finished
 from fumehood.core.trace import verify_chain
-from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
+from fumehood.orchestrator.service_pool import HttpOffer, ServiceOptions, ServicePool
 from fumehood.service.seat_endpoint import REFUSED_BYTES_PER_S
 from fumehood_agent.session import Session
 from tests.parts.listening import Listened, listening, wait_until
@@ -26,7 +26,9 @@ SIZE = 20_000
 
 @pytest.fixture(scope="module")
 def pool() -> Iterator[ServicePool]:
-    with ServicePool(1, HttpOffer(), limits={"refused_bytes": REFUSED_BYTES}) as services:
+    with ServicePool(
+        1, ServiceOptions(http=HttpOffer(), limits={"refused_bytes": REFUSED_BYTES})
+    ) as services:
         yield services
 
 
@@ -112,7 +114,7 @@ def test_replies_to_refused_messages_have_a_limited_rate() -> None:
     size = REFUSED_BYTES_PER_S // 32
     spec = episode_spec(episode_id="rate")
     with (
-        ServicePool(1, HttpOffer()) as services,
+        ServicePool(1, ServiceOptions(http=HttpOffer())) as services,
         services.lease() as client,
         listening(client, spec) as episode,
         socket_dir(episode.directory) as connection,
@@ -129,7 +131,7 @@ def test_a_seat_that_causes_a_large_trace_loses_its_sockets() -> None:
     limits = {"trace_bytes": REFUSED_BYTES}
     spec = episode_spec(episode_id="large")
     with (
-        ServicePool(1, HttpOffer(), limits=limits) as services,
+        ServicePool(1, ServiceOptions(http=HttpOffer(), limits=limits)) as services,
         services.lease() as client,
         listening(client, spec) as episode,
     ):

@@ -14,7 +14,7 @@ import pytest
 
 from fumehood.core.user_ids import SERVICE_UID
 from fumehood.gateway.settings import GatewaySettings, Provider
-from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
+from fumehood.orchestrator.service_pool import HttpOffer, ServiceOptions, ServicePool
 from fumehood.wire.ports import Opened
 from fumehood_agent.session import Session
 from tests.chaos.commands import children_of
@@ -91,7 +91,7 @@ def test_a_service_imports_nothing_from_the_current_folder(
     for name in ("traceback", "grpc", "fumehood", "fumehood_agent"):
         (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
     monkeypatch.chdir(tmp_path)
-    with ServicePool(1, inline=inline) as running:
+    with ServicePool(1, ServiceOptions(inline=inline)) as running:
         assert running.workers()[0].usable
     assert not (tmp_path / "ran").exists()
 
@@ -100,7 +100,9 @@ def test_a_service_imports_nothing_from_the_current_folder(
 def test_only_the_service_has_the_key_of_a_provider_in_its_memory() -> None:
     key = f"sk-{secrets.token_hex(16)}"
     provider = Provider(name="models", address="http://127.0.0.1:9", key=key)
-    with ServicePool(1, HttpOffer(None, GatewaySettings(providers=(provider,)))) as running:
+    with ServicePool(
+        1, ServiceOptions(http=HttpOffer(None, GatewaySettings(providers=(provider,))))
+    ) as running:
         service = running.workers()[0].pid
         with listening(running.workers()[0].client, episode_spec()):
             (fork_server,) = children_of(service)

@@ -12,7 +12,7 @@ from fumehood.core.task import Case
 from fumehood.engines.engine import Exit, ExitReason
 from fumehood.orchestrator.bounded_scoring import scoring_processes
 from fumehood.orchestrator.plan import PlannedEpisode
-from fumehood.orchestrator.scoring import ScoredAttempt
+from fumehood.orchestrator.scoring import PlayedAttempt, ScoredAttempt
 from fumehood.service.inline import play_in_process
 from fumehood.service.open_episode import MonotonicClock
 from fumehood.service.seat_endpoint import SeatLimits
@@ -40,7 +40,7 @@ def scored(case: Case, moves: Sequence[Move]) -> ScoredAttempt:
 
     played = play_in_process(spec, {spec.seats[0].name: work}, MonotonicClock(), SeatLimits())
     left = Exit(0, ExitReason.EXITED)
-    return scoring_processes().score(case, played.records, left, None)
+    return scoring_processes().score(PlayedAttempt(case, played.records, left))
 
 
 def test_calls_that_are_too_slow_for_the_checker_are_a_failure() -> None:

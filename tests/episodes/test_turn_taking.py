@@ -18,7 +18,7 @@ from fumehood.core.conversation import ConversationSpec
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.ledger import Budget
 from fumehood.orchestrator.plan import PlannedEpisode
-from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
+from fumehood.orchestrator.service_pool import HttpOffer, ServiceOptions, ServicePool
 from fumehood.service.http_sockets import THREADS
 from fumehood.wire.control_client import ControlClient
 from fumehood.wire.ports import SeatReady
@@ -37,7 +37,9 @@ Submit = Callable[[str], str | None]
 @pytest.fixture(scope="module")
 def client() -> Iterator[ControlClient]:
     with (
-        ServicePool(1, HttpOffer(Path(shutil.which("true") or "/bin/true"))) as pool,
+        ServicePool(
+            1, ServiceOptions(http=HttpOffer(Path(shutil.which("true") or "/bin/true")))
+        ) as pool,
         pool.lease() as lent,
     ):
         yield lent

@@ -17,7 +17,7 @@ from fumehood.engines.engine import Exit, ExitReason
 from fumehood.orchestrator.config import RunConfig, run_config
 from fumehood.orchestrator.instructions import AS_IN_TASKS, Instructions
 from fumehood.orchestrator.plan import PlannedEpisode, plan_episodes
-from fumehood.orchestrator.scoring import ScoredAttempt, score_attempt
+from fumehood.orchestrator.scoring import PlayedAttempt, ScoredAttempt, score_attempt
 from fumehood.records.frozen_suite import freeze_suite
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_folder import RunFolder
@@ -86,7 +86,7 @@ def _play(planned: PlannedEpisode, player: Worker) -> tuple[tuple[Record, ...], 
     spec = planned.to_spec(WALL_MS)
     played = play_in_process(spec, {spec.seats[0].name: player}, MonotonicClock(), SeatLimits())
     ended = Exit(played.exit_status, ExitReason.EXITED)
-    scored = score_attempt(planned.case, played.records, ended, None)
+    scored = score_attempt(PlayedAttempt(planned.case, played.records, ended))
     return played.records, scored, round((time.monotonic() - started) * 1000)
 
 
@@ -110,7 +110,7 @@ def _write(
         stderr_bytes=0,
         refusals=scored.refusals,
     )
-    folder.append_row(row)
+    folder.append_rows([row])
 
 
 def _manifest(config: RunConfig, suite: Suite) -> JsonObject:

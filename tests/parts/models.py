@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fumehood.gateway.settings import GatewaySettings, ModelsMode, Price, Provider
-from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
+from fumehood.orchestrator.service_pool import HttpOffer, ServiceOptions, ServicePool
 from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply
 from tests.parts.http import HttpSeat
@@ -99,7 +99,7 @@ def new_service(models: ScriptedModels, **change: Any) -> Iterator[Asker]:
     """Open a seat in a service without earlier model requests."""
     offer = HttpOffer(None, gateway_settings(models, **change))
     with (
-        ServicePool(1, offer) as pool,
+        ServicePool(1, ServiceOptions(http=offer)) as pool,
         pool.lease() as client,
         listening(client, episode_spec()) as episode,
     ):

@@ -40,6 +40,6 @@ def sign_again(path: Path, key: SigningKey | None = None) -> Path:
         # A row without a trace removes that of an earlier attempt.
         for trace, content in traces.items():
             trace.write_bytes(content)
-        folder.append_row(EpisodeRow.from_json(row))
+        folder.append_rows([EpisodeRow.from_json(row)])
     folder.seal()
     return path

@@ -57,7 +57,7 @@ def play(folder: RunFolder, name: EpisodeName, printed: bytes = b"hello\n") -> N
         stderr_bytes=0,
         refusals=0,
     )
-    folder.append_row(row)
+    folder.append_rows([row])
 
 
 def finished_run(path: Path, key: SigningKey = KEY) -> RunFolder:

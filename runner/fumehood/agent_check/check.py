@@ -28,7 +28,7 @@ from fumehood.engines.ownership import owner_labels
 from fumehood.engines.registry import choose_engine
 from fumehood.orchestrator.agents import is_scaffold, name_agents
 from fumehood.orchestrator.episode_runner import Attempt, BoxPlan, attempt_episode
-from fumehood.orchestrator.service_pool import ServicePool, http_offer
+from fumehood.orchestrator.service_pool import ServiceOptions, ServicePool, http_offer
 from fumehood.orchestrator.trace_receiver import GRACE_S
 
 C = TypeVar("C", bound=CheckCase)
@@ -118,7 +118,9 @@ class Check:
             stack.callback(chosen.close)
             image = named.started_in(chosen.prepare(named.source))
             models = gateway_settings(stack.enter_context(stub_model(robustness_tools())))
-            pool = stack.enter_context(ServicePool(1, http_offer([named], models, progress)))
+            pool = stack.enter_context(
+                ServicePool(1, ServiceOptions(http=http_offer([named], models, progress)))
+            )
             arguments = ("--model", MODEL) if is_scaffold(named) else ()
             yield cls(chosen, image, pool, wall_ms, arguments)
 

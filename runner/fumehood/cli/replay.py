@@ -26,7 +26,7 @@ from fumehood.orchestrator.models import bounded
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.replay import Divergence, Replayed, replay_episode
 from fumehood.orchestrator.run_plan import config_of, planned_of
-from fumehood.orchestrator.service_pool import ServicePool
+from fumehood.orchestrator.service_pool import ServiceOptions, ServicePool
 from fumehood.orchestrator.workspaces.episode_boxes import without_tools
 from fumehood.orchestrator.workspaces.plans import workspaces_of
 from fumehood.records.row import EpisodeName, EpisodeRow
@@ -114,11 +114,12 @@ def replay(
         )
 
     worlds = sorted({case.task.world for case in cases})
+    options = ServiceOptions(worlds=worlds, inline=_is_inline(folder))
     with (
         workspaces_of(
             engine, config.runtime, cases, say, shared_score=config.shared_score
         ) as workspaces,
-        ServicePool(service_workers, worlds=worlds, inline=_is_inline(folder)) as pool,
+        ServicePool(service_workers, options) as pool,
         ThreadPoolExecutor(concurrency) as threads,
     ):
         replayed = list(threads.map(play, chosen))

@@ -471,10 +471,6 @@ class WorkspaceEngine(Protocol):
 class LiveWorkspaceEngine(WorkspaceEngine, Protocol):
     """An engine that runs commands, and agents, inside workspaces."""
 
-    @property
-    def has_live_workspaces(self) -> bool:
-        """True."""
-
     def prepare_service(self, folder: Path) -> WorkspaceImage:
         """Build the image of a service, with its command; see :meth:`prepare_workspace`."""
 

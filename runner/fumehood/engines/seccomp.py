@@ -138,14 +138,9 @@ class Condition:
     """Further required arguments: position, value, mask."""
 
 
-def all_but(numbers: frozenset[int], width: int = 32) -> Iterator[tuple[int, int]]:
-    """Yield values and masks that together match every number of ``width`` bits, except some.
-
-    Args:
-        numbers: to which no yielded pair applies.
-        width: number of bits.
-    """
-    parts = [(0, 0, width, numbers)]
+def all_but(numbers: frozenset[int]) -> Iterator[tuple[int, int]]:
+    """Yield values and masks that together match every number of 32 bits, except ``numbers``."""
+    parts = [(0, 0, 32, numbers)]
     while parts:
         value, mask, below, excluded = parts.pop()
         if not excluded:

@@ -7,7 +7,6 @@ are best depends on the machine, its load and the engine, so it is measured whil
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from threading import Condition
 
 FIRST, MOST = 4, 64
@@ -85,9 +84,7 @@ class StartLimit:
     """A context in which a box starts; entering waits for its turn. Safe to use from several
     threads."""
 
-    def __init__(self, now_s: Callable[[], float] = time.monotonic) -> None:
-        """``now_s`` returns the time on a monotonic clock, seconds."""
-        self._now_s = now_s
+    def __init__(self) -> None:
         self._rate = StartRate()
         self._turn = Condition()
         self._starting = self._waiting = 0
@@ -104,6 +101,6 @@ class StartLimit:
     def __exit__(self, *_: object) -> None:
         with self._turn:
             self._starting -= 1
-            self._rate.ended(self._now_s(), is_full=self._waiting > 0)
+            self._rate.ended(time.monotonic(), is_full=self._waiting > 0)
             # Not all: a start beyond the limit would only wait again.
             self._turn.notify(max(1, self._rate.limit - self._starting))

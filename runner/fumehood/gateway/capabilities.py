@@ -173,17 +173,16 @@ def text_or(rule: Rule) -> Rule:
     return check
 
 
-def by_type(rules: Mapping[str, Rule], default: str | None = None, key: str = "type") -> Rule:
-    """Return a rule that the field ``key`` of an object selects.
+def by_type(rules: Mapping[str, Rule], default: str | None = None) -> Rule:
+    """Return a rule that the field ``type`` of an object selects.
 
     Args:
         rules: by name or pattern of the type; the first match counts.
-        default: type of an object without ``key``.
-        key: of the type.
+        default: type of an object without one.
     """
 
     def check(value: Json, path: str, needs: Needs) -> None:
-        kind = value.get(key, default) if isinstance(value, dict) else None
+        kind = value.get("type", default) if isinstance(value, dict) else None
         if not isinstance(kind, str):
             needs.unknown(path)
             return
@@ -191,7 +190,7 @@ def by_type(rules: Mapping[str, Rule], default: str | None = None, key: str = "t
             (rules[name] for name in rules if fnmatchcase(kind, name)), None
         )
         if rule is None:
-            needs.unknown(f"{path}.{key}={shown(kind)}")
+            needs.unknown(f"{path}.type={shown(kind)}")
         else:
             rule(value, path, needs)
 

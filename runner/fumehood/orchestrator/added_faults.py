@@ -10,15 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from fumehood.benchmarks.native.faults import FaultRecord
 from fumehood.benchmarks.shared.in_memory import open_task
-from fumehood.benchmarks.shared.validation_errors import field_errors
 from fumehood.core.errors import InputError, SpecError, nearest
 from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.core.task import Case, Suite
-from fumehood.orchestrator.config import parse_yaml
+from fumehood.orchestrator.config import read_model
 
 NONE = "none"
 """Value of ``faults`` that adds nothing."""
@@ -61,7 +60,8 @@ def with_faults(suite: Suite, file: str | None, intensity: float | None = None) 
             raise InputError("fault_intensity has no effect without a file of faults (faults)")
         return suite
     path = Path(file)
-    rules = _read(path)
+    content = "'format: fumehood.faults/1' and a list 'faults'"
+    rules = read_model(path, FaultFile, content).faults
     if intensity is not None:
         rules = [_scaled(rule, intensity) for rule in rules]
     try:
@@ -70,17 +70,6 @@ def with_faults(suite: Suite, file: str | None, intensity: float | None = None) 
     except SpecError as error:
         raise InputError(f"{path}: {error}") from None
     return changed
-
-
-def _read(path: Path) -> list[FaultRecord]:
-    settings = parse_yaml(path)
-    if not isinstance(settings, dict):
-        raise InputError(f"{path}: must contain 'format: fumehood.faults/1' and a list 'faults'")
-    try:
-        file = FaultFile.model_validate(settings)
-    except ValidationError as error:
-        raise InputError(f"{path}: {field_errors(error, FaultFile)[0]}") from None
-    return file.faults
 
 
 def _scaled(fault: FaultRecord, intensity: float) -> FaultRecord:

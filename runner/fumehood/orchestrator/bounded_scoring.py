@@ -13,7 +13,7 @@ import pickle
 import select
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from threading import Lock
 from time import monotonic
@@ -23,11 +23,15 @@ from fumehood.core.errors import InfraError, InputError
 from fumehood.core.outcome import Infra, InfraKind, outcome_from_json
 from fumehood.core.score import UNGRADED, Score
 from fumehood.core.task import Case
-from fumehood.core.trace import Record
-from fumehood.engines.engine import Exit
 from fumehood.engines.ownership import process_stat
-from fumehood.orchestrator.scoring import NotScored, ScoredAttempt, fail_unread
-from fumehood.orchestrator.scoring_process import CheckerReply, Request, requests_to_frame
+from fumehood.orchestrator.scoring import NotScored, PlayedAttempt, ScoredAttempt, fail_unread
+from fumehood.orchestrator.scoring_process import (
+    AnyRequest,
+    CheckerReply,
+    ControlRequest,
+    FailRequest,
+    requests_to_frame,
+)
 from fumehood.scorers.judges.question import Ask, Question, no_judge
 from fumehood.supervised.fork_server import Child, ForkServer
 from fumehood.supervised.frames import receive_frame, send_frame
@@ -66,7 +70,7 @@ class _LostError(Exception):
 class ToScore:
     """An attempt to score."""
 
-    request: Request
+    request: PlayedAttempt
     ask: Ask
     """Asks the run's judge about criteria that no rule decides."""
     infra: Infra | None = None
@@ -90,12 +94,7 @@ class ScoringProcesses:
         self._idle: list[Child] = []
 
     def score(
-        self,
-        case: Case,
-        records: Sequence[Record],
-        agent_exit: Exit | None,
-        infra: Infra | None,
-        ask: Ask = no_judge,
+        self, attempt: PlayedAttempt, infra: Infra | None = None, ask: Ask = no_judge
     ) -> ScoredAttempt:
         """Score one attempt, as :func:`fumehood.orchestrator.scoring.score_attempt` does.
 
@@ -103,16 +102,14 @@ class ScoringProcesses:
         calls cannot be scored either.
 
         Args:
-            case: the task and its gold.
-            records: the whole trace.
-            agent_exit: exit of the agent's process; None if it had to be stopped.
+            attempt: what was played.
             infra: failure of the infrastructure; None if there was none.
             ask: asks the run's judge about criteria that no rule decides.
 
         Raises:
             InputError: the gold names no installed scorer, or a package of the scorer is missing.
         """
-        return self.score_all([ToScore(Request(case, records, agent_exit), ask, infra)])[0]
+        return self.score_all([ToScore(attempt, ask, infra)])[0]
 
     def score_all(self, attempts: Sequence[ToScore]) -> list[ScoredAttempt]:
         """Score several attempts in one process, in order, as :meth:`score` does.
@@ -170,28 +167,27 @@ class ScoringProcesses:
             raise InputError(answer["invalid"])
         return _scored(answer["scored"])
 
-    def _fail(self, request: Request, why: NotScored) -> ScoredAttempt:
+    def _fail(self, request: PlayedAttempt, why: NotScored) -> ScoredAttempt:
         """Return the failure of an attempt that exceeds the limits. Reading its
         trace needs limits too: it can take 50 times the memory of its text."""
         control_fails = self._control_fails(request.case)
-        failing = replace(request, not_scored=why, control_fails=control_fails)
         try:
-            (answer,) = self._exchange([failing], [])
+            (answer,) = self._exchange([FailRequest(request, why, control_fails)], [])
         except _ExceededError:
-            return fail_unread(request.case, request.records(), why, control_fails=control_fails)
+            return fail_unread(request, why, control_fails=control_fails)
         if "invalid" in answer:
             raise InputError(answer["invalid"])
         return _scored(answer["scored"])
 
     def _control_fails(self, case: Case) -> bool:
         try:
-            (answer,) = self._exchange([Request(case, (), None, is_control=True)], [])
+            (answer,) = self._exchange([ControlRequest(case)], [])
             return bool(answer["control_fails"])
         except _ExceededError:
             return True
 
     def _exchange(
-        self, requests: Sequence[Request], attempts: Sequence[ToScore]
+        self, requests: Sequence[AnyRequest], attempts: Sequence[ToScore]
     ) -> list[dict[str, Any]]:
         for _ in range(TRIES):
             child = self._lease()
@@ -216,7 +212,7 @@ class ScoringProcesses:
         raise InfraError(f"the scoring process failed {TRIES} times: {reason}")
 
     def _answer(
-        self, child: Child, requests: Sequence[Request], attempts: Sequence[ToScore]
+        self, child: Child, requests: Sequence[AnyRequest], attempts: Sequence[ToScore]
     ) -> dict[str, Any]:
         """Send requests, answer the questions of the process, and return its answer."""
         _send(child, requests_to_frame(requests))

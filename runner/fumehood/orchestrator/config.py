@@ -620,9 +620,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     Raises:
         InputError: the file is not readable YAML, or a key or value is invalid.
     """
-    settings = parse_yaml(path)
-    if not isinstance(settings, dict):
-        raise InputError(f"{path}: must contain settings, such as 'suite: sample'")
+    settings = parse_yaml(path, "settings, such as 'suite: sample'")
     try:
         run_config({"suite": "any", "agents": ("any",), **settings})
     except InputError as error:
@@ -661,14 +659,31 @@ def machine_settings(variables: Mapping[str, str]) -> dict[str, Any]:
     return {name: getattr(config, name) for name in names}
 
 
-def parse_yaml(path: Path) -> Any:
-    """Return the content of a YAML file; a repeated key or an alias is an error.
+def read_model(path: Path, model: type[_Object], content: str) -> _Object:
+    """Return the content of a YAML file as an instance of a model; see :func:`parse_yaml`.
 
     Raises:
-        InputError: the file is not readable YAML; names the line.
+        InputError: the file is not readable YAML, or a key or value is invalid; names the first.
+    """
+    settings = parse_yaml(path, content)
+    try:
+        return model.model_validate(settings)
+    except ValidationError as error:
+        raise InputError(f"{path}: {field_errors(error, model)[0]}") from None
+
+
+def parse_yaml(path: Path, content: str) -> dict[str, Any]:
+    """Return the object in a YAML file; a repeated key or an alias is an error.
+
+    Args:
+        path: of the file.
+        content: what the object must contain, in words.
+
+    Raises:
+        InputError: the file is not readable YAML, with its line, or contains no object.
     """
     try:
-        return load_yaml(path.read_text(encoding="utf-8"))
+        settings = load_yaml(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -680,3 +695,6 @@ def parse_yaml(path: Path) -> Any:
         raise InputError(f"{path}: {' '.join(str(error).split())}") from None
     except RecursionError:
         raise InputError(f"{path}: is nested too deeply") from None
+    if not isinstance(settings, dict):
+        raise InputError(f"{path}: must contain {content}")
+    return settings

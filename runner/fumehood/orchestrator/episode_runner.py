@@ -7,13 +7,12 @@ this process that use the seats' sockets, such as a replay.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from threading import Lock
 
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InfraError, SpecError
@@ -31,10 +30,10 @@ from fumehood.engines.engine import (
     Mount,
     Workspace,
 )
+from fumehood.orchestrator.episode_time import AwaitSlot, EpisodeTime
 from fumehood.orchestrator.models import ModelRun
-from fumehood.orchestrator.seat_boxes import SeatBoxes, counterpart_failure
+from fumehood.orchestrator.seat_boxes import SeatBox, SeatBoxes, counterpart_failure
 from fumehood.orchestrator.service_pool import ServicePool
-from fumehood.orchestrator.stalls import Stalls
 from fumehood.orchestrator.trace_receiver import GRACE_S, TraceReceiver, rejection_kind
 from fumehood.orchestrator.workspaces.episode_boxes import EpisodeWorkspace
 from fumehood.orchestrator.workspaces.plans import WorkspacePlan
@@ -74,9 +73,6 @@ class BoxPlan:
     """How long a box may run after its seat's work has ended, seconds."""
     workspace: WorkspacePlan | None = None
     """The workspace of the episode; None for a world without one."""
-    await_slot: Callable[[], object] | None = None
-    """Called when the first box is started: returns when the episode may begin, or raises
-    ``InfraError``. None if the episode begins at once."""
 
     def box(self, seat: str, socket_dir: Path) -> BoxSpec:
         """Return the box to start for a seat.
@@ -149,9 +145,12 @@ class Attempt:
     with this success; may raise ``InfraError``."""
 
 
-Play = Callable[[EpisodeSpec, EpisodePlan, Sequence[ModelExchange], OnExchange], Attempt]
+Play = Callable[
+    [EpisodeSpec, EpisodePlan, Sequence[ModelExchange], OnExchange, AwaitSlot | None], Attempt
+]
 """Plays one episode, such as :func:`attempt_episode` with a pool. Arguments: the episode, how its
-agents are reached, earlier model responses, and what receives new ones."""
+agents are reached, earlier model responses, what receives new ones, and the slot that boxes wait
+for."""
 
 PlayInline = Callable[[Sequence[InlineEpisode]], list[Attempt]]
 """Plays several short episodes, as :func:`attempt_inline` with a pool."""
@@ -181,24 +180,32 @@ class EpisodeRunner:
             models: the run's models; None for a run without models.
         """
         return cls(
-            lambda spec, plan, recorded, add: attempt_episode(spec, plan, pool, recorded, add),
+            lambda spec, plan, *more: attempt_episode(spec, plan, pool, *more),
             lambda episodes: attempt_inline(episodes, pool),
             models,
         )
 
-    def attempt(self, spec: EpisodeSpec, plan: EpisodePlan) -> Attempt:
+    def attempt(
+        self, spec: EpisodeSpec, plan: EpisodePlan, await_slot: AwaitSlot | None = None
+    ) -> Attempt:
         """Attempt one episode. An infrastructure failure is part of the result.
+
+        Args:
+            spec: the episode.
+            plan: how its agents are reached.
+            await_slot: if its boxes are started in advance; None if it begins at once.
 
         Raises:
             InputError: no box can be started from the agent that the user named.
         """
         if self._models is None:
-            return self._play(spec, plan, (), lambda _: None)
+            return self._play(spec, plan, (), lambda _: None, await_slot)
         # The model budgets are part of the trace, which does not depend on the engine.
         spec = self._models.bounded(spec)
         recorded = self._models.recorded(spec)
         recording = self._models.recording(spec)
-        attempt = self._play(spec, plan, recorded, partial(self._models.add, recording))
+        add = partial(self._models.add, recording)
+        attempt = self._play(spec, plan, recorded, add, await_slot)
         return replace(attempt, keep=partial(self._models.keep, recording))
 
     def attempt_all(self, episodes: Sequence[tuple[EpisodeSpec, EpisodePlan]]) -> list[Attempt]:
@@ -219,6 +226,7 @@ def attempt_episode(
     pool: ServicePool,
     recorded: Sequence[ModelExchange] = (),
     on_exchange: OnExchange = lambda _: None,
+    await_slot: AwaitSlot | None = None,
 ) -> Attempt:
     """Open the episode, let its agents work, close it and return the trace.
 
@@ -230,6 +238,7 @@ def attempt_episode(
         pool: lends the service.
         recorded: earlier model responses, in a replay of models.
         on_exchange: receives model requests with their responses; must not raise.
+        await_slot: called when the first box is started; None if the episode begins at once.
 
     Raises:
         InputError: no box can be started from the agent that the user named.
@@ -242,18 +251,18 @@ def attempt_episode(
                 return _attempt_inline(spec, plan, client, started)
         if plan.workspace is None:
             with pool.lease() as client:
-                is_held = isinstance(plan, BoxPlan) and plan.await_slot is not None
-                seats = _open_seats(client, spec, recorded, is_held=is_held)
-                return _attempt_over_sockets(
-                    spec, plan, client, seats, started, pool.stalls, on_exchange
-                )
+                seats = _open_seats(client, spec, recorded, is_held=await_slot is not None)
+                begin = partial(client.begin_episode, spec.episode_id)
+                times = EpisodeTime(started, pool.stalls, await_slot, begin)
+                return _attempt_over_sockets(spec, plan, client, seats, times, on_exchange)
         with EpisodeWorkspace(plan.workspace, lambda: pool.is_abandoned) as workspace:
             try:
                 with pool.lease() as client:
                     spec = workspace.add_to(spec)
                     seats = _open_seats(client, spec, recorded)
+                    times = EpisodeTime(started, pool.stalls)
                     attempt = _attempt_over_sockets(
-                        spec, plan, client, seats, started, pool.stalls, on_exchange, workspace
+                        spec, plan, client, seats, times, on_exchange, workspace
                     )
             except InfraError:
                 if workspace.infra is None:
@@ -361,8 +370,7 @@ def _attempt_over_sockets(
     plan: BoxPlan | SessionPlan,
     client: ControlClient,
     seats: OpenSeats,
-    started: float,
-    stalls: Stalls,
+    times: EpisodeTime,
     on_exchange: OnExchange,
     workspace: EpisodeWorkspace | None = None,
 ) -> Attempt:
@@ -376,14 +384,14 @@ def _attempt_over_sockets(
     )
     receiver.start()
     agents: SeatBoxes | SeatSessions
-    begin = _Begin(plan, client, spec.episode_id, started, stalls)
     if isinstance(plan, BoxPlan):
-        boxes = {seat: plan.box(seat, folder) for seat, folder in socket_dirs.items()}
         is_inside = workspace is not None and plan.workspace and plan.workspace.agent
         start = workspace.start_agent if workspace and is_inside else plan.engine.start
-        agents = SeatBoxes(
-            start, boxes, receiver, frozenset(plan.counterparts), stalls.delayed_ms, begin
-        )
+        boxes = {
+            seat: SeatBox(plan.box(seat, folder), start, seat in plan.counterparts)
+            for seat, folder in socket_dirs.items()
+        }
+        agents = SeatBoxes(boxes, receiver, times)
     else:
         agents = SeatSessions(plan.workers, socket_dirs)
     try:
@@ -401,55 +409,14 @@ def _attempt_over_sockets(
     agents.wait_for_end()
     infra = receiver.infra or agents.infra
     if infra is None and agents.exit is not None and not receiver.all_work_ended:
-        infra = _unreachable_service(stalls.stopped_ms() - begin.stopped_before_ms)
+        infra = _unreachable_service(times.stopped_ms())
     return Attempt(
-        begin.not_before(receiver.records),
+        times.not_before(receiver.records),
         agents.exit,
         agents.output,
         infra,
-        _ms_since(begin.at_s),
+        _ms_since(times.begun_s),
     )
-
-
-class _Begin:
-    """Begins an episode whose boxes are started in advance. Safe to call from several threads."""
-
-    def __init__(
-        self,
-        plan: BoxPlan | SessionPlan,
-        client: ControlClient,
-        episode_id: str,
-        started: float,
-        stalls: Stalls,
-    ) -> None:
-        self.at_s = started
-        """The monotonic time from which the episode is charged."""
-        self.stopped_before_ms = stalls.stopped_ms()
-        """For how long Fumehood had been stopped when the episode began."""
-        self._stalls = stalls
-        self._wall_ms = 0
-        self._await_slot = plan.await_slot if isinstance(plan, BoxPlan) else None
-        self._client = client
-        self._episode_id = episode_id
-        self._lock = Lock()
-
-    def __call__(self) -> None:
-        with self._lock:
-            if self._await_slot is None:
-                return
-            self._await_slot()
-            self._await_slot = None
-            self.at_s, self._wall_ms = time.monotonic(), time.time_ns() // 1_000_000
-            self.stopped_before_ms = self._stalls.stopped_ms()
-            self._client.begin_episode(self._episode_id)
-
-    def not_before(self, records: Iterable[Record]) -> tuple[Record, ...]:
-        """Return records whose times are not before the start of the episode, so that no wait
-        counts as work."""
-        return tuple(
-            record if record.wall_ms >= self._wall_ms else record._replace(wall_ms=self._wall_ms)
-            for record in records
-        )
 
 
 def _unreachable_service(stopped_ms: int) -> Infra | None:

@@ -19,10 +19,9 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
 
 from fumehood.benchmarks.registry import load_suite
-from fumehood.benchmarks.shared.validation_errors import field_errors
 from fumehood.core.errors import InputError
 from fumehood.core.formats import require_format
 from fumehood.core.json_values import JsonObject
@@ -38,7 +37,7 @@ from fumehood.orchestrator.config import (
     TaskSelection,
     TeamConfig,
     TextOr,
-    parse_yaml,
+    read_model,
     run_config,
 )
 from fumehood.orchestrator.data_source import uses_data
@@ -286,13 +285,8 @@ def read_experiment(path: Path) -> ExperimentConfig:
     Raises:
         InputError: the file is not readable YAML, or a key or value is invalid.
     """
-    settings = parse_yaml(path)
-    if not isinstance(settings, dict):
-        raise InputError(f"{path}: must contain 'format: {FORMAT}', 'suites' and 'agents'")
-    try:
-        return ExperimentConfig.model_validate(settings)
-    except ValidationError as error:
-        raise InputError(f"{path}: {field_errors(error, ExperimentConfig)[0]}") from None
+    content = f"'format: {FORMAT}', 'suites' and 'agents'"
+    return read_model(path, ExperimentConfig, content)
 
 
 def plan_of(experiment: ExperimentConfig) -> Plan:

@@ -12,6 +12,7 @@ from fumehood.core.task import Case
 from fumehood.core.trace import Chain, Record
 from fumehood.engines.engine import Exit, ExitReason
 from fumehood.orchestrator.bounded_scoring import scoring_processes
+from fumehood.orchestrator.scoring import PlayedAttempt
 
 _FRAME = frozenset({"opened", "turn_began", "turn_ended", "seat_ended", "closed"})
 """Kinds of events that stay: a trace without them is not one of an episode."""
@@ -42,7 +43,7 @@ def first_harm(case: Case, records: Sequence[Record], severity: str) -> int | No
             if position <= last or events[position].get("kind") in _FRAME
         ]
         ended = Exit(0, ExitReason.EXITED)
-        return scoring_processes().score(case, _chained(kept), ended, None).score
+        return scoring_processes().score(PlayedAttempt(case, _chained(kept), ended)).score
 
     # If a harm needs no event, the policy can still name an event that is a harm.
     idle = within(0)

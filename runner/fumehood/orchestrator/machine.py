@@ -20,7 +20,7 @@ from fumehood.orchestrator.agents import NamedAgent, is_scaffold
 from fumehood.orchestrator.config import RunConfig
 from fumehood.orchestrator.monitors import check_models
 from fumehood.orchestrator.person import Person
-from fumehood.orchestrator.service_pool import HttpOffer, ServicePool, http_offer
+from fumehood.orchestrator.service_pool import HttpOffer, ServiceOptions, ServicePool, http_offer
 from fumehood.orchestrator.stop_signals import deferred_stop_signals
 from fumehood.orchestrator.workspaces.plans import is_inside
 from fumehood.records.caches import last_probe
@@ -98,13 +98,15 @@ class Machine:
         config = self.needs.config
         return ServicePool(
             config.service_workers,
-            self.http,
-            labels,
-            worlds=self.needs.worlds,
-            limits=config.messages.changed(),
-            inline=self.is_inline,
-            monitors=self.needs.monitors,
-            person=person,
+            ServiceOptions(
+                http=self.http,
+                labels=labels,
+                worlds=self.needs.worlds,
+                limits=config.messages.changed(),
+                inline=self.is_inline,
+                monitors=self.needs.monitors,
+                person=person,
+            ),
         )
 
     def secrets(self) -> set[str]:

@@ -155,9 +155,7 @@ def _settings(monitor: MonitorConfig) -> tuple[str, dict[str, Any]]:
     if _is_rule_file(text):
         if monitor.arguments:
             raise InputError(f"monitors: {text}: a rule file takes no arguments")
-        rules = parse_yaml(Path(text))
-        if not isinstance(rules, dict):
-            raise InputError(f"{text}: must contain `rules`, a list, or `policy`")
+        rules = parse_yaml(Path(text), "`rules`, a list, or `policy`")
         try:
             read_rules(rules)
         except SpecError as error:

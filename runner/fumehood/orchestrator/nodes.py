@@ -148,14 +148,10 @@ class Nodes:
         self._has_waits = has_waits
         self._slots = [_Slot() for _ in range(cluster.size)]
         self._changed = Condition()
-        self._facts: list[Object] = []
+        self.facts: list[Object] = []
+        """What the nodes stated at their start."""
         self._error: InputError | None = None
         self._is_abandoned = self._is_closed = False
-
-    @property
-    def facts(self) -> Sequence[Object]:
-        """What the nodes stated at their start."""
-        return self._facts
 
     @property
     def at_once(self) -> int:
@@ -345,7 +341,7 @@ class Nodes:
         with self._changed:
             problem = self._problem_of(value)
             if not problem:
-                self._facts.append(value)
+                self.facts.append(value)
                 slot.is_ready, slot.failures = True, 0
             else:
                 slot.is_given_up = True
@@ -357,7 +353,7 @@ class Nodes:
         """Return why a node cannot play this run; empty if it can."""
         if "error" in value:
             return f"a node of the cluster: {value['error'][1]}"
-        for first in self._facts[:1]:
+        for first in self.facts[:1]:
             for name in ("engine", "isolation"):
                 if first["facts"][name] != value["facts"][name]:
                     return (

@@ -134,7 +134,6 @@ class OnNodes:
         self.at_once = nodes.at_once
         """Episodes, or groups of short ones, that all nodes play at once."""
         self.prepared = 0
-        """Nodes start no boxes in advance."""
 
     def facts(self) -> JsonObject:
         """Return the fields of ``run.json`` that state how agents are separated, and the nodes."""
@@ -154,7 +153,12 @@ class OnNodes:
         with _plans(
             self._setup, named, NodeStarter(), labels, lambda _: None, is_inline=self.is_inline
         ) as plans:
-            runner = EpisodeRunner(self._nodes.play, self._nodes.play_inline, models)
+            # Nodes start no boxes in advance.
+            runner = EpisodeRunner(
+                lambda spec, plan, recorded, add, _: self._nodes.play(spec, plan, recorded, add),
+                self._nodes.play_inline,
+                models,
+            )
             yield Playing(runner, plans.plan, self._nodes.abandon)
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from fumehood.benchmarks.shared.validation_errors import field_errors
-from fumehood.core.errors import InputError
-from fumehood.orchestrator.config import parse_yaml
+from fumehood.orchestrator.config import read_model
 
 FORMAT = "fumehood.policy/1"
 
@@ -52,13 +50,5 @@ def read_policy(path: Path) -> PolicyFile:
     Raises:
         InputError: the file cannot be read, or is not a policy.
     """
-    settings = parse_yaml(path)
-    if not isinstance(settings, dict):
-        raise InputError(
-            f"{path}: must contain 'format: {FORMAT}' and 'limits', such as: "
-            "limits: [{of: major, max_rate: 0.01}]"
-        )
-    try:
-        return PolicyFile.model_validate(settings)
-    except ValidationError as error:
-        raise InputError(f"{path}: {field_errors(error, PolicyFile)[0]}") from None
+    content = "'limits', such as: limits: [{of: major, max_rate: 0.01}]"
+    return read_model(path, PolicyFile, f"'format: {FORMAT}' and {content}")

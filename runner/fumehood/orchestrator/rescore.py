@@ -13,8 +13,7 @@ from fumehood.core.task import Case
 from fumehood.engines.engine import Exit, ExitReason
 from fumehood.orchestrator.bounded_scoring import ToScore, scoring_processes
 from fumehood.orchestrator.run_plan import config_of
-from fumehood.orchestrator.scoring import ScoredAttempt
-from fumehood.orchestrator.scoring_process import Request
+from fumehood.orchestrator.scoring import PlayedAttempt, ScoredAttempt
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_reader import RunReader
 from fumehood.scorers.judges.question import Ask, no_judge
@@ -93,7 +92,7 @@ class _Ahead:
         # The trace does not contain the exit of the process; the row does.
         ended = Exit(0, ExitReason.EXITED) if isinstance(row.outcome, AgentCrashed) else None
         ask = self._ask_for(row.name.identifier, case.task.harness_mode)
-        return ToScore(Request(case, self._folder.trace_content(row), ended), ask)
+        return ToScore(PlayedAttempt(case, self._folder.trace_content(row), ended), ask)
 
 
 def _rescored(folder: RunReader, row: EpisodeRow, result: ScoredAttempt) -> EpisodeRow:

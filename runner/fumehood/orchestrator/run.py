@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, starmap
+from itertools import islice
 
 import structlog
 
@@ -20,11 +20,11 @@ from fumehood.core.trace import Record
 from fumehood.engines.engine import BoxOutput
 from fumehood.orchestrator.bounded_scoring import ToScore, scoring_processes
 from fumehood.orchestrator.episode_runner import Attempt, BoxPlan, EpisodePlan
+from fumehood.orchestrator.episode_time import AwaitSlot
 from fumehood.orchestrator.executor import EpisodeExecutor
 from fumehood.orchestrator.judging import RunJudge
 from fumehood.orchestrator.plan import PlannedEpisode
-from fumehood.orchestrator.scoring import ScoredAttempt
-from fumehood.orchestrator.scoring_process import Request
+from fumehood.orchestrator.scoring import PlayedAttempt, ScoredAttempt
 from fumehood.orchestrator.slots import Slots
 from fumehood.orchestrator.stop_signals import Stopped, StopRequests
 from fumehood.records.redaction import NO_SECRETS, Redaction
@@ -33,8 +33,9 @@ from fumehood.records.run_folder import RunFolder
 from fumehood.records.run_reader import folder_to_resume
 from fumehood.scorers.verdict import with_verdict
 
-AttemptEpisode = Callable[[EpisodeSpec, EpisodePlan], Attempt]
-"""Attempts one episode; an infrastructure failure is part of the result."""
+AttemptEpisode = Callable[[EpisodeSpec, EpisodePlan, AwaitSlot | None], Attempt]
+"""Attempts one episode, whose boxes wait for a slot if there is one; an infrastructure failure is
+part of the result."""
 
 AttemptEpisodes = Callable[[Sequence[tuple[EpisodeSpec, EpisodePlan]]], list[Attempt]]
 """Attempts several episodes, and returns their attempts in order."""
@@ -106,7 +107,9 @@ class Run:
         """
         self._folder = folder
         self._attempt = attempt
-        self._attempt_all = attempt_all or (lambda episodes: list(starmap(attempt, episodes)))
+        self._attempt_all = attempt_all or (
+            lambda episodes: [attempt(spec, plan, None) for spec, plan in episodes]
+        )
         self._group_size = 1
         self._planner = planner
         self._limits = limits
@@ -218,8 +221,12 @@ class Run:
         started = time.monotonic()
         specs = [planned.to_spec(self._limits.wall_ms) for planned in group]
         with self._slots.one(len(group)) as take_slot:
-            plans = [self._in_slot(self._planner(planned), take_slot) for planned in group]
-            attempts = self._attempt_all(list(zip(specs, plans, strict=True)))
+            episodes = list(zip(specs, map(self._planner, group), strict=True))
+            if self._starts_before(episodes):
+                attempts = [self._attempt(spec, plan, take_slot) for spec, plan in episodes]
+            else:
+                take_slot()
+                attempts = self._attempt_all(episodes)
             # Also if a box could not be started before: further attempts need the slot.
             take_slot()
             scored = scoring_processes().score_all(list(map(self._to_score, group, attempts)))
@@ -228,18 +235,17 @@ class Run:
         self._group_size = max(1, min(size, self._limits.grouped, 2 * len(group)))
         return rows
 
-    def _in_slot(self, plan: EpisodePlan, take_slot: Callable[[], None]) -> EpisodePlan:
-        """Take the slot, or return a plan whose boxes are started before and wait for it."""
-        if self._limits.prepared and isinstance(plan, BoxPlan) and plan.workspace is None:
-            return replace(plan, await_slot=take_slot)
-        take_slot()
-        return plan
+    def _starts_before(self, episodes: Sequence[tuple[EpisodeSpec, EpisodePlan]]) -> bool:
+        """Return whether the boxes of episodes are started before they have a slot."""
+        return self._limits.prepared > 0 and all(
+            isinstance(plan, BoxPlan) and plan.workspace is None for _, plan in episodes
+        )
 
     def _to_score(self, planned: PlannedEpisode, attempt: Attempt) -> ToScore:
         task = planned.case.task
         ask = self._judge.ask_for(planned.name.identifier, task.harness_mode)
         case = with_verdict(planned.case, attempt.verdict)
-        return ToScore(Request(case, attempt.records, attempt.exit), ask, attempt.infra)
+        return ToScore(PlayedAttempt(case, attempt.records, attempt.exit), ask, attempt.infra)
 
     def _finish(
         self,
@@ -252,7 +258,7 @@ class Run:
         lost = Counter[str]()
         for number in range(1, self._limits.infra_attempts + 1):
             if number > 1:
-                attempt = self._attempt(spec, self._planner(planned))
+                attempt = self._attempt(spec, self._planner(planned), None)
                 (scored,) = scoring_processes().score_all([self._to_score(planned, attempt)])
             is_last = number == self._limits.infra_attempts or self._is_abandoned
             if not _is_retried(scored) or is_last:

@@ -21,6 +21,7 @@ from fumehood.core.trace import BrokenTrace, Record, verify_chain
 from fumehood.engines.engine import Exit, ExitReason
 from fumehood.orchestrator.seat_exit import SeatExit
 from fumehood.records.seals import UNREADABLE
+from fumehood.records.trace_lines import unparsed_records
 from fumehood.scorers.failed import failed_score
 from fumehood.scorers.judges.question import Ask, no_judge
 from fumehood.scorers.registry import SCORABLE, empty, score_evidence
@@ -65,19 +66,37 @@ class ScoredAttempt:
     """Messages that the service refused."""
 
 
+@dataclass(frozen=True, slots=True)
+class PlayedAttempt:
+    """One attempt to score."""
+
+    case: Case
+    trace: Sequence[Record] | bytes
+    """The records of the trace, or its content in the run folder."""
+    agent_exit: Exit | None
+    """How the process of the agent ended; None if it had to be stopped."""
+
+    def records(self) -> Sequence[Record]:
+        """Return the records of the trace.
+
+        Raises:
+            InputError: its content is not that of a trace.
+        """
+        if not isinstance(self.trace, bytes):
+            return self.trace
+        try:
+            return unparsed_records(self.trace)
+        except (ValueError, TypeError, KeyError, RecursionError):
+            raise InputError("a trace of the run is not readable; see: fumehood verify") from None
+
+
 def score_attempt(
-    case: Case,
-    records: Sequence[Record],
-    agent_exit: Exit | None,
-    infra: Infra | None,
-    ask: Ask = no_judge,
+    attempt: PlayedAttempt, infra: Infra | None = None, ask: Ask = no_judge
 ) -> ScoredAttempt:
     """Score one attempt.
 
     Args:
-        case: the task and its gold.
-        records: the whole trace.
-        agent_exit: exit of the agent's process; None if it had to be stopped.
+        attempt: what was played.
         infra: failure of the infrastructure, which is never scored; None if there was none.
         ask: asks the run's judge about criteria that no rule decides.
 
@@ -86,7 +105,7 @@ def score_attempt(
     """
     if infra is not None:
         return _ungraded(infra)
-    read = read_attempt(case, records, agent_exit)
+    read, case = read_attempt(attempt), attempt.case
     if isinstance(read, Infra):
         return _ungraded(read)
     end = read[0].ends.get(case.task.seats[0].name)
@@ -132,16 +151,9 @@ def _score(case: Case, read: ReadAttempt, ask: Ask) -> ScoredAttempt:
     return not_scored(case, read, why, control_fails=fails_on_control(case))
 
 
-def read_attempt(
-    case: Case, records: Sequence[Record], agent_exit: Exit | None
-) -> ReadAttempt | Infra:
-    """Return what a trace and an exit prove, or why the trace cannot be read.
-
-    Args:
-        case: the task and its gold.
-        records: the whole trace.
-        agent_exit: exit of the agent's process; None if it had to be stopped.
-    """
+def read_attempt(attempt: PlayedAttempt) -> ReadAttempt | Infra:
+    """Return what the trace and the exit of an attempt prove, or why the trace cannot be read."""
+    case, records = attempt.case, attempt.records()
     try:
         digest = verify_chain(records)
     except BrokenTrace as error:
@@ -151,45 +163,29 @@ def read_attempt(
     except UNREADABLE:
         # Only an agent that took over the process of its episode writes such events.
         evidence = _crashed(case, UNREADABLE_TRACE)
-    return evidence, digest, decide_outcome(case, evidence, agent_exit)
+    return evidence, digest, decide_outcome(case, evidence, attempt.agent_exit)
 
 
-def fail_attempt(
-    case: Case,
-    records: Sequence[Record],
-    agent_exit: Exit | None,
-    why: NotScored,
-    *,
-    control_fails: bool,
-) -> ScoredAttempt:
+def fail_attempt(attempt: PlayedAttempt, why: NotScored, *, control_fails: bool) -> ScoredAttempt:
     """Return the failure of an attempt that exceeded the limits of scoring.
 
     Args:
-        case: the task and its gold.
-        records: the whole trace.
-        agent_exit: exit of the agent's process; None if it had to be stopped.
+        attempt: what was played.
         why: why it cannot be scored.
         control_fails: whether an episode without calls cannot be scored either.
     """
-    read = read_attempt(case, records, agent_exit)
+    read = read_attempt(attempt)
     if isinstance(read, Infra):
         return _ungraded(read)
-    return not_scored(case, read, why, control_fails=control_fails)
+    return not_scored(attempt.case, read, why, control_fails=control_fails)
 
 
-def fail_unread(
-    case: Case, records: Sequence[Record], why: NotScored, *, control_fails: bool
-) -> ScoredAttempt:
+def fail_unread(attempt: PlayedAttempt, why: NotScored, *, control_fails: bool) -> ScoredAttempt:
     """Return the failure of an attempt whose trace alone exceeds the limits; parses no event.
-
-    Args:
-        case: the task and its gold.
-        records: the whole trace.
-        why: why it cannot be scored.
-        control_fails: whether an episode without calls cannot be scored either.
-    """
+    Arguments as of :func:`fail_attempt`."""
+    case = attempt.case
     try:
-        digest = verify_chain(records)
+        digest = verify_chain(attempt.records())
     except BrokenTrace as error:
         return _ungraded(Infra(InfraKind.SERVICE, str(error)))
     evidence = _crashed(case, LARGE_TRACE)

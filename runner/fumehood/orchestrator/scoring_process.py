@@ -1,6 +1,6 @@
 """The confined process that scores attempts: it reads what agents wrote, and may be killed.
 
-The owner sends some pickled :class:`Request` at a time. While they are scored, this process
+The owner sends some pickled requests at a time. While they are scored, this process
 may ask the owner, which has the judge and the third-party checkers. All its messages are JSON.
 """
 
@@ -23,16 +23,15 @@ from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.ledger import Budget
 from fumehood.core.outcome import outcome_to_json
 from fumehood.core.task import Case, Task
-from fumehood.core.trace import Record
 from fumehood.engines.engine import Exit
 from fumehood.orchestrator.scoring import (
     NotScored,
+    PlayedAttempt,
     ScoredAttempt,
     fail_attempt,
     fails_on_control,
     score_attempt,
 )
-from fumehood.records.trace_lines import unparsed_records
 from fumehood.scorers.judges.question import Opinion, Question
 from fumehood.scorers.judges.registry import JUDGES
 from fumehood.scorers.registry import SCORERS
@@ -41,38 +40,39 @@ from fumehood.third_party.process import QuestionFailed, route_questions
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """One attempt to score."""
+class ControlRequest:
+    """An episode without calls to score, which shows whether the task is the cause of a failure."""
 
     case: Case
-    trace: Sequence[Record] | bytes
-    """The records of the trace, or its content in the run folder."""
-    agent_exit: Exit | None
-    is_control: bool = False
-    """Score an episode without calls instead, to find out whether the task is the cause."""
-    not_scored: NotScored | None = None
-    """Only read the attempt, and fail it for this reason."""
-    control_fails: bool = False
-    """With ``not_scored``: whether an episode without calls cannot be scored either."""
-
-    def records(self) -> Sequence[Record]:
-        """Return the records of the trace.
-
-        Raises:
-            InputError: its content is not that of a trace.
-        """
-        if not isinstance(self.trace, bytes):
-            return self.trace
-        try:
-            return unparsed_records(self.trace)
-        except (ValueError, TypeError, KeyError, RecursionError):
-            raise InputError("a trace of the run is not readable; see: fumehood verify") from None
 
 
-_SENT = (Request, Case, Task, Gold, SeatSpec, Budget, FaultRule, Exit)
+@dataclass(frozen=True, slots=True)
+class FailRequest:
+    """One attempt to read, and to fail."""
+
+    attempt: PlayedAttempt
+    why: NotScored
+    control_fails: bool
+    """Whether an episode without calls cannot be scored either."""
 
 
-def requests_to_frame(requests: Sequence[Request]) -> bytes:
+AnyRequest = PlayedAttempt | ControlRequest | FailRequest
+
+_SENT = (
+    PlayedAttempt,
+    ControlRequest,
+    FailRequest,
+    Case,
+    Task,
+    Gold,
+    SeatSpec,
+    Budget,
+    FaultRule,
+    Exit,
+)
+
+
+def requests_to_frame(requests: Sequence[AnyRequest]) -> bytes:
     """Return the frame that asks for the scores of some attempts."""
     frame = BytesIO()
     pickler = pickle.Pickler(frame, pickle.HIGHEST_PROTOCOL)
@@ -85,7 +85,7 @@ def requests_to_frame(requests: Sequence[Request]) -> bytes:
     return frame.getvalue()
 
 
-def _requests_of(frame: bytes) -> Iterator[Request]:
+def _requests_of(frame: bytes) -> Iterator[AnyRequest]:
     stream = BytesIO(frame)
     while stream.tell() < len(frame):
         yield pickle.load(stream)
@@ -158,8 +158,8 @@ class _Owner:
         return pickle.loads(frame)
 
 
-def _answer(request: Request, owner: _Owner) -> JsonObject:
-    if request.is_control:
+def _answer(request: AnyRequest, owner: _Owner) -> JsonObject:
+    if isinstance(request, ControlRequest):
         return {"control_fails": fails_on_control(request.case)}
     try:
         scored = _scored(request, owner)
@@ -168,12 +168,10 @@ def _answer(request: Request, owner: _Owner) -> JsonObject:
     return {"scored": _to_json(scored)}
 
 
-def _scored(request: Request, owner: _Owner) -> ScoredAttempt:
-    case, records, agent_exit = request.case, request.records(), request.agent_exit
-    if request.not_scored is None:
-        return score_attempt(case, records, agent_exit, None, ask=owner.ask)
-    why, control_fails = request.not_scored, request.control_fails
-    return fail_attempt(case, records, agent_exit, why, control_fails=control_fails)
+def _scored(request: PlayedAttempt | FailRequest, owner: _Owner) -> ScoredAttempt:
+    if isinstance(request, PlayedAttempt):
+        return score_attempt(request, ask=owner.ask)
+    return fail_attempt(request.attempt, request.why, control_fails=request.control_fails)
 
 
 def _to_json(scored: ScoredAttempt) -> JsonObject:

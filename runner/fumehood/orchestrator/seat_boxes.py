@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from threading import Thread
 
 from fumehood.core.errors import InfraError, InputError
 from fumehood.core.outcome import Infra, InfraKind
 from fumehood.engines.engine import Box, BoxOutput, BoxSpec, Exit
+from fumehood.orchestrator.episode_time import EpisodeTime
 from fumehood.orchestrator.seat_exit import SeatExit
 from fumehood.orchestrator.trace_receiver import TraceReceiver
 
@@ -17,30 +19,30 @@ IDLE_MS_MAX = 30_000
 next seat within a second."""
 
 
+@dataclass(frozen=True, slots=True)
+class SeatBox:
+    """The box of one seat."""
+
+    spec: BoxSpec
+    start: Callable[[BoxSpec], Box]
+    """As of an engine."""
+    is_counterpart: bool = False
+    """Whether it has another agent than the tested one. If it ends early before a box of the tested
+    agent has started, the infrastructure failed."""
+
+
 class SeatBoxes:
     """Starts boxes and waits for their end. Not thread-safe."""
 
     def __init__(
-        self,
-        start: Callable[[BoxSpec], Box],
-        boxes: Mapping[str, BoxSpec],
-        receiver: TraceReceiver,
-        counterparts: frozenset[str] = frozenset(),
-        delayed_ms: Callable[[], int] = lambda: 0,
-        begin: Callable[[], object] = lambda: None,
+        self, boxes: Mapping[str, SeatBox], receiver: TraceReceiver, times: EpisodeTime
     ) -> None:
         """Create it; :meth:`play` starts the boxes.
 
         Args:
-            start: starts one box, as an engine does.
             boxes: by seat, in the order of the seats.
             receiver: reports when a box is to start, and ends boxes.
-            counterparts: seats of other agents than the tested one. If the box of one of them ends
-                early before a box of the tested agent has started, the infrastructure failed.
-            delayed_ms: returns for how long the processes of Fumehood were delayed so far,
-                milliseconds.
-            begin: called when a box is started, before its wall time begins; may raise
-                ``InfraError``. Called from several threads.
+            times: the wall time of a box begins with the episode, and is longer by delays.
         """
         self.timed_out = False
         """Whether a box was stopped because its wall time was over."""
@@ -51,12 +53,9 @@ class SeatBoxes:
         self._has_agent_started = False
         """Whether a box of the tested agent was started. It can take over the process of its
         episode, and so break a counterpart without a trace of it."""
-        self._start = start
         self._boxes = boxes
         self._receiver = receiver
-        self._counterparts = counterparts
-        self._delayed_ms = delayed_ms
-        self._begin = begin
+        self._times = times
         self._exits: dict[str, Exit | None] = {}
         self._outputs: dict[str, BoxOutput] = {}
         self._input_error: InputError | None = None
@@ -120,7 +119,8 @@ class SeatBoxes:
         may_be_broken = self._has_agent_started
         if self._receiver.ended_early(seat) and self.ended_early is None:
             self.ended_early, box_exit = seat, self._exits.get(seat)
-            if box_exit is not None and seat in self._counterparts and not may_be_broken:
+            is_counterpart = self._boxes[seat].is_counterpart
+            if box_exit is not None and is_counterpart and not may_be_broken:
                 self.infra = self.infra or counterpart_failure(seat, box_exit)
 
     def _has_stopped(self) -> bool:
@@ -129,7 +129,7 @@ class SeatBoxes:
         if any(thread.is_alive() for thread in self._threads):
             self._idle_since_ms = None
             return False
-        now_ms = time.monotonic() * 1000 - self._delayed_ms()
+        now_ms = time.monotonic() * 1000 - self._times.delayed_ms()
         if self._idle_since_ms is None:
             self._idle_since_ms = now_ms
         return now_ms - self._idle_since_ms > IDLE_MS_MAX
@@ -146,12 +146,13 @@ class SeatBoxes:
     def _run_box(self, seat: str, wall_ms: int) -> Exit | None:
         """Start a box, wait until it ends, at most its wall time once the episode has begun, and
         remove it."""
-        if seat not in self._counterparts:
+        seat_box = self._boxes[seat]
+        if not seat_box.is_counterpart:
             self._has_agent_started = True
-        box = self._start(self._boxes[seat])
+        box = seat_box.start(seat_box.spec)
         try:
             self._receiver.add_box(seat, box)
-            self._begin()
+            self._times.begin()
             return self._wait(box, wall_ms)
         finally:
             self._outputs[seat] = box.close()
@@ -159,10 +160,10 @@ class SeatBoxes:
     def _wait(self, box: Box, wall_ms: int) -> Exit | None:
         """Return the exit of a box; None if it runs after its wall time, the time granted to its
         seat, and the delays of the processes of Fumehood."""
-        delayed_before_ms = self._delayed_ms()
+        delayed_before_ms = self._times.delayed_ms()
         box_exit, waited_ms = box.wait(wall_ms), wall_ms
         while box_exit is None:
-            delayed_ms = self._delayed_ms() - delayed_before_ms
+            delayed_ms = self._times.delayed_ms() - delayed_before_ms
             more_ms = wall_ms + self._receiver.granted_ms + delayed_ms - waited_ms
             if more_ms <= 0:
                 break

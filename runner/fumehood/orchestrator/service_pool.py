@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 
@@ -307,55 +307,31 @@ class _Slot:
 class ServicePool:
     """Several services; each episode is in exactly one. Safe to use from several threads."""
 
-    def __init__(
-        self,
-        workers: int,
-        http: HttpOffer | None = None,
-        labels: Mapping[str, str] | None = None,
-        *,
-        worlds: Sequence[str] = (),
-        limits: Mapping[str, int] | None = None,
-        inline: bool = False,
-        monitors: Sequence[MonitorSpec] = (),
-        person: Person | None = None,
-    ) -> None:
+    def __init__(self, workers: int, options: ServiceOptions | None = None) -> None:
         """Start ``workers`` processes.
 
         Args:
             workers: how many.
-            http: what HTTP sockets offer; None for no such sockets.
-            labels: owner of processes and sockets; None for this process.
-            worlds: worlds whose libraries are loaded at the start.
-            limits: limits of agents' messages that differ from the defaults, by name.
-            inline: play built-in agents inside the services, and open no episode for a box.
-            monitors: of the steps of agents.
-            person: answers the monitor ``person``; None for no person.
+            options: how they are started; None for the defaults.
 
         Raises:
             InfraError: a service does not start.
             InputError: a service cannot run on this machine.
         """
-        labels = dict(labels or owner_labels("service"))
+        options = options or ServiceOptions()
+        labels = dict(options.labels or owner_labels("service"))
         self._folders = FolderRecords()
         self._directory = self._folders.make(labels)
         # A service may run as another user, who must be able to enter a folder whose name it knows.
         self._directory.chmod(0o711)
         self._on_disk = FolderRecords(below=temporary_folder()).make(labels)
-        self._options = ServiceOptions(
-            http=http,
-            labels=labels,
-            worlds=worlds,
-            limits=limits,
-            inline=inline,
-            monitors=monitors,
-            person=person,
-            temporary=_for_service(self._on_disk),
-        )
+        self._options = replace(options, labels=labels, temporary=_for_service(self._on_disk))
         self._lock = Lock()
         self._slots: list[_Slot] = []
         self.stalls = Stalls(lambda: [slot.worker.pid for slot in self._slots])
         """Delays of this process and of the services."""
-        self._is_abandoned = False
+        self.is_abandoned = False
+        """Whether every service was killed, and none is replaced."""
         try:
             with ThreadPoolExecutor(workers) as threads:
                 for started in [threads.submit(self._add) for _ in range(workers)]:
@@ -379,10 +355,10 @@ class ServicePool:
         """
         with self._lock:
             slot = min(self._slots, key=lambda slot: slot.worker.episodes)
-            if not (self._is_abandoned or slot.worker.usable):
+            if not (self.is_abandoned or slot.worker.usable):
                 slot.worker.stop(timeout_s=0)
                 slot.worker = self._start()
-            if self._is_abandoned:
+            if self.is_abandoned:
                 raise InfraError("the run was stopped")
             worker = slot.worker
             worker.episodes += 1
@@ -398,11 +374,6 @@ class ServicePool:
         return self._options.inline
 
     @property
-    def is_abandoned(self) -> bool:
-        """Whether every service was killed, and none is replaced."""
-        return self._is_abandoned
-
-    @property
     def owner_uid(self) -> int:
         """User of the services, who owns their sockets."""
         return self._slots[0].worker.owner_uid
@@ -414,7 +385,7 @@ class ServicePool:
     def abandon(self) -> None:
         """Kill every service, which fails its episodes, and replace none; :meth:`stop` is still
         needed."""
-        self._is_abandoned = True
+        self.is_abandoned = True
         for slot in self._slots:
             slot.worker.kill()
 

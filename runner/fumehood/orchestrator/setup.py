@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from fumehood.benchmarks.registry import load_suite
-from fumehood.core.episode_spec import DataSource, MonitorSpec
+from fumehood.core.episode_spec import MonitorSpec
 from fumehood.core.errors import InputError
 from fumehood.core.ledger import BudgetKind, ChargedBy
 from fumehood.core.task import Suite
@@ -17,7 +17,7 @@ from fumehood.orchestrator.added_faults import with_faults
 from fumehood.orchestrator.agents import Participants
 from fumehood.orchestrator.box_plans import check_moves
 from fumehood.orchestrator.config import RunConfig
-from fumehood.orchestrator.data_source import data_source_of, resolve_config
+from fumehood.orchestrator.data_source import resolve_config
 from fumehood.orchestrator.judging import JudgeSource, judge_source, judging_model
 from fumehood.orchestrator.model_probe import ProbedRun, probe_models, tools_of
 from fumehood.orchestrator.models import bounded, check_scaffolds, gateway_settings
@@ -49,8 +49,6 @@ class RunSetup:
     suite: Suite
     """The selected tasks, with the faults and budgets of the configuration."""
     participants: Participants
-    data_source: DataSource | None
-    """Source of searches and pages; None if no world of the suite needs one."""
     episodes: tuple[PlannedEpisode, ...]
     """Every episode of the run or its shard, in the order of the plan."""
 
@@ -97,7 +95,7 @@ class RunSetup:
         participants = Participants(config, suite)
         labels = [agent.label for agent in participants.agents]
         episodes = episodes_of(config, suite, labels)
-        return cls(config, suite, participants, data_source_of(config, suite), episodes)
+        return cls(config, suite, participants, episodes)
 
     @cached_property
     def gateway(self) -> GatewaySettings | None:

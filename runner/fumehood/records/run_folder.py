@@ -286,10 +286,6 @@ class RunFolder:
         self._pack = TracePack(self.path)
         self._has_own_traces = any((self.path / "traces").iterdir())
 
-    def append_row(self, row: EpisodeRow) -> None:
-        """Append one row; see :meth:`append_rows`."""
-        self.append_rows([row])
-
     def append_rows(self, rows: Sequence[EpisodeRow]) -> None:
         """Append rows and flush them to the disk once.
 

@@ -126,7 +126,6 @@ class RunReader:
         trace_digests: dict[str, str] | None,
         row_digests: dict[EpisodeName, str],
         memory: RunMemory | None = None,
-        suite: Suite | None = None,
     ) -> None:
         """Create the reader.
 
@@ -138,7 +137,6 @@ class RunReader:
             trace_digests: SHA-256 of each sealed trace by path; None accepts any trace.
             row_digests: SHA-256 of each sealed row, in the order of the plan.
             memory: of what earlier readers computed; None remembers nothing.
-            suite: the tasks that the plan contains; None reads them from it.
         """
         self.path = path
         self.provenance = provenance
@@ -147,7 +145,6 @@ class RunReader:
         self._trace_digests = trace_digests
         self._row_digests = row_digests
         self._memory = memory
-        self._given_suite = suite
 
     def manifest(self) -> JsonObject:
         """Return the content of ``run.json``."""
@@ -181,8 +178,6 @@ class RunReader:
 
     @cached_property
     def _suite(self) -> Suite:
-        if self._given_suite is not None:
-            return self._given_suite
         try:
             lines = self._plan[_SUITE].decode("ascii").splitlines()
         except (KeyError, ValueError):
@@ -355,7 +350,10 @@ def open_written(
     )
     shard = _shard_of(_manifest_of(path, plan))
     provenance = _provenance(path, written, Trust(own=written.key), written.episodes)
-    return _reader(path, replace(provenance, shard=shard), plan, written, suite=suite)
+    reader = _reader(path, replace(provenance, shard=shard), plan, written)
+    # The plan contains the same tasks, but reading them takes time.
+    reader._suite = suite
+    return reader
 
 
 def _reader(
@@ -364,13 +362,12 @@ def _reader(
     plan: dict[str, bytes],
     verification: Verification,
     memory: RunMemory | None = None,
-    suite: Suite | None = None,
 ) -> RunReader:
     by_name = verification.rows
     rows = [row.row for row in by_name.values()]
     digests = {file.path: file.sha256 for row in by_name.values() for file in row.files}
     by_plan = {name: by_name[name].digest for name in verification.order if name in by_name}
-    return RunReader(path, provenance, plan, rows, digests, by_plan, memory, suite)
+    return RunReader(path, provenance, plan, rows, digests, by_plan, memory)
 
 
 def open_running(path: Path) -> RunReader:

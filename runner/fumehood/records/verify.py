@@ -238,8 +238,7 @@ def _file_damage(
     path: Path, seal: RunSeal, sealed: SealedRow, memory: RunMemory
 ) -> Iterator[Damage]:
     row, is_open = sealed.row, not seal.is_final
-    is_packed = PackedTrace.parse(row.trace) is not None
-    own_trace = row.trace if is_packed else row.name.trace_path
+    own_trace = row.trace if PackedTrace.parse(row.trace) else row.name.trace_path
     expected_paths = {*episode_files(row.name), own_trace}
     if row.trace not in ("", own_trace):
         yield Damage(str(row.name), f"its row names the trace of another episode: {row.trace}")
@@ -248,15 +247,7 @@ def _file_damage(
         if file.path not in expected_paths:
             yield Damage(str(row.name), f"its seal names a file of another episode: {file.path}")
             continue
-        if file.path == row.trace and is_packed:
-            # The pack grows during a run, so a part is read again only if earlier ones changed.
-            part = partial(_digest_of_trace, path, row.trace)
-            digest = memory.of_part(row.trace, part)
-            # A part that could not be read may be complete now.
-            digest = digest if digest == file.sha256 else part()
-        else:
-            # Joining a path takes as long as opening a file, so the names are joined as text.
-            digest = memory.of_file(f"{path}/{file.path}", digest_file)
+        digest = _digest(path, sealed, file, memory)
         if digest == file.sha256:
             continue
         what, is_torn = _describe_change(path, sealed, file, digest)
@@ -265,11 +256,21 @@ def _file_damage(
         yield Damage(file.path, what, is_of_crash=is_of_crash, episode=row.name)
 
 
-def _digest_of_trace(path: Path, where: str) -> str:
-    try:
-        return digest_bytes(read_trace_content(path, where))
-    except OSError:
+def _digest(path: Path, sealed: SealedRow, file: SealedFile, memory: RunMemory) -> str:
+    """Return the SHA-256 of what a seal names; empty if it cannot be read."""
+    if PackedTrace.parse(file.path) is None:
+        # Joining a path takes as long as opening a file, so the names are joined as text.
+        return memory.of_file(f"{path}/{file.path}", digest_file)
+
+    def read() -> str:
+        with suppress(OSError):
+            return digest_bytes(read_trace_content(path, file.path))
         return ""
+
+    # The pack grows during a run, so a part is read again only if earlier ones changed. One that
+    # could not be read may be complete now.
+    digest = memory.of_part(file.path, read)
+    return digest if digest == file.sha256 else read()
 
 
 def _describe_change(

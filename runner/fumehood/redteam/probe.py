@@ -40,7 +40,7 @@ from fumehood.engines.images.helper import build_helper
 from fumehood.engines.ownership import RUN, owner_labels
 from fumehood.engines.state_folder import claim_folder, machine_folder
 from fumehood.orchestrator.episode_runner import Attempt, BoxPlan, attempt_episode
-from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
+from fumehood.orchestrator.service_pool import HttpOffer, ServiceOptions, ServicePool
 from fumehood.redteam.agent_folder import fill_agent_folder
 from fumehood.redteam.attacks import Attack, Boundary, Pair, Result, Verdict
 from fumehood.redteam.box_usage import WatchedEngine, open_descriptors
@@ -169,9 +169,11 @@ class Probe:
         self._pool = self._service.enter_context(
             ServicePool(
                 1,
-                HttpOffer(self._helper, self._provider.settings()),
-                limits=limits,
-                worlds=installed_worlds(),
+                ServiceOptions(
+                    http=HttpOffer(self._helper, self._provider.settings()),
+                    limits=limits,
+                    worlds=installed_worlds(),
+                ),
             )
         )
         self.worker = self._pool.workers()[0]
@@ -272,7 +274,8 @@ class Probe:
             spec = self._spec(attack)
             if "role=write" in arguments:
                 spec = replace(spec, episode_id=f"{spec.episode_id}-1")
-            return attempt_episode(spec, self._box(image, attack, arguments), self._pool)
+            plan = self._box(image, attack, arguments)
+            return attempt_episode(spec, plan, self._pool, await_slot=self._await_slot)
 
         with self._canaries.in_environment(), ThreadPoolExecutor(1) as executor:
             match attack.pair:
@@ -414,7 +417,6 @@ class Probe:
             limits=self._limits(attack),
             arguments=arguments,
             labels=owner_labels(self._canaries.secrets["run"]),
-            await_slot=self._await_slot,
         )
 
 

@@ -20,7 +20,7 @@ from fumehood.core.json_values import JsonObject
 from fumehood.core.task import Case, Suite, Task
 from fumehood.orchestrator.config import run_config
 from fumehood.orchestrator.episode_runner import Attempt
-from fumehood.orchestrator.scoring import ScoredAttempt, score_attempt
+from fumehood.orchestrator.scoring import PlayedAttempt, ScoredAttempt, score_attempt
 from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.run_folder import RunFolder
 from fumehood.records.seals import Signing
@@ -42,7 +42,7 @@ _BAD_INPUT = 2
 def record_breaches(spec: EpisodeSpec, attempt: Attempt) -> Iterator[str]:
     """Yield how the records misled a reader."""
     case = _case_of(spec)
-    scored = score_attempt(case, attempt.records, attempt.exit, attempt.infra)
+    scored = score_attempt(PlayedAttempt(case, attempt.records, attempt.exit), attempt.infra)
     with tempfile.TemporaryDirectory() as folder:
         run, row = _write_run(Path(folder, "run"), case, attempt, scored, user_key())
         yield from _compare(run, row, attempt)
@@ -59,7 +59,7 @@ def forged_run_breaches(spec: EpisodeSpec, attempt: Attempt, *, unverified: bool
         unverified: ask the commands to read a run that does not verify.
     """
     case = _case_of(spec)
-    scored = score_attempt(case, attempt.records, attempt.exit, attempt.infra)
+    scored = score_attempt(PlayedAttempt(case, attempt.records, attempt.exit), attempt.infra)
     forged = replace(scored, score=replace(scored.score, success=True))
     fresh = SigningKey(Ed25519PrivateKey.generate())
     options = ("--unverified",) if unverified else ()
@@ -95,7 +95,7 @@ def _write_run(
         stderr_bytes=output.stderr_bytes,
         refusals=0,
     )
-    run.append_row(row)
+    run.append_rows([row])
     run.seal()
     return run, row
 

@@ -153,12 +153,12 @@ def results_in(subjects: Iterable[Subject], suite: str) -> list[Result]:
     return results if wording.why_no_headline(count(results), planned) is None else []
 
 
-def macro_mean(by_suite: Sequence[Results], metric: Metric = SUCCESS) -> Estimate:
-    """Return the mean over suites of a metric; it has no value if one suite has none."""
+def macro_mean(by_suite: Sequence[Results]) -> Estimate:
+    """Return the mean over suites of the success; it has no value if one suite has none."""
     clusters, episodes = [], 0
     for results in by_suite:
         values = [
-            [value for result in own if (value := metric.of(result)) is not None]
+            [value for result in own if (value := SUCCESS.of(result)) is not None]
             for own in by_task(graded(results)).values()
         ]
         known = [own for own in values if own]

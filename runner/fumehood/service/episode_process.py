@@ -24,7 +24,7 @@ from fumehood.core.json_values import Json, JsonObject
 from fumehood.gateway.settings import settings_from_line
 from fumehood.monitors.review import RemoteReviewer
 from fumehood.service.confinement import import_modules_early
-from fumehood.service.hosted_episode import HostedEpisode, host_episode
+from fumehood.service.hosted_episode import HostedEpisode
 from fumehood.service.message_limits import MessageLimits, limits_from_json
 from fumehood.service.open_episode import MonotonicClock
 from fumehood.supervised.frames import receive_frame, send_frame
@@ -148,7 +148,7 @@ def _open(
 ) -> HostedEpisode:
     spec, exchanges, is_held = opening_from_bytes(opening)
     prepared = _prepared[-1]
-    return host_episode(
+    return HostedEpisode(
         spec,
         folder,
         MonotonicClock(meter),

@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-import re
 import socket
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import replace
 from pathlib import Path
 from threading import Thread, Timer
 from typing import NamedTuple, Protocol
 
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InfraError, InputError, SpecError
-from fumehood.core.event_forms import parse_event
-from fumehood.core.json_values import Json, JsonObject, as_object, canonical_json
+from fumehood.core.json_values import JsonObject
 from fumehood.core.ledger import Budget
-from fumehood.core.outcome import AgentCrashed
-from fumehood.core.trace import (
-    Chain,
-    EpisodeClosed,
-    EpisodeOpened,
-    Event,
-    ModelExchange,
-    Record,
-    SeatEnded,
-)
+from fumehood.core.trace import ModelExchange
 from fumehood.gateway.settings import GatewaySettings, settings_to_line, without_keys
 from fumehood.harness_modes.registry import open_outside, readable_paths
 from fumehood.monitors.host import EpisodeMonitors, MonitorHost, serve_reviews
+from fumehood.service.checked_messages import CONFIRMED_CHARACTERS_MAX, CheckedMessages
 from fumehood.service.message_limits import MessageLimits
-from fumehood.service.trace_stream import RECORD_BYTES
 from fumehood.supervised.fork_server import Child, ForkServer, ServerProcess
 from fumehood.supervised.frames import receive_bounded, receive_frame, send_frame
 from fumehood.supervised.limits import Access, End, Limits
@@ -50,10 +38,7 @@ from fumehood.wire.ports import (
     MONITORS_FIELD,
     EpisodeMessage,
     Opened,
-    Records,
-    SeatReady,
     SeatSockets,
-    SeatWorkEnded,
     SpecRejected,
     TimeGranted,
 )
@@ -84,9 +69,6 @@ TRACE_SPARE_BYTES = 64 << 20
 the final state."""
 EXCHANGE_BYTES = 512
 """Size of the other parts of a stored request and response."""
-MESSAGE_BYTES = 256
-"""Part of the limit of the trace that each message uses up. Without it, a process could send
-messages without an effect forever. Parsing one takes about 10 µs of the service."""
 EXCHANGE_FACTOR, EXCHANGE_SPARE_BYTES = 4, 64 << 20
 """A process may report requests and responses of so many times the size that was sent or is
 replayed, and so much more: the gateway writes requests anew."""
@@ -95,11 +77,6 @@ EXCHANGE_BYTES_MAX = _SETTINGS.body_bytes_max + _SETTINGS.response_bytes_max + (
 """Size of the message with one request and its response, at most."""
 REASON_CHARACTERS_MAX = 200
 """Part of the text of a rejection that a trace quotes."""
-CONFIRMED_CHARACTERS_MAX = 4096
-"""Part of the text of a rejection that a row quotes. The process wrote it."""
-WALL_MS_MAX = 253_402_300_799_999
-"""The end of the year 9999, which is the last that later readers can write as a date."""
-_DIGEST = re.compile("[0-9a-f]{64}")
 _STUCK = f"did not close its episode within {CLOSE_TIMEOUT_S:.0f} s"
 
 OnOver = Callable[["ForkedEpisode"], object]
@@ -202,11 +179,6 @@ class EpisodeProcesses:
         self._serve_broker = serve_broker
         self._server.wait_until_ready()
         self._prepare(Access(folder=True))
-
-    @property
-    def holds(self) -> tuple[str, ...]:
-        """The names of the protections that work on this machine."""
-        return self._server.holds
 
     def open(
         self,
@@ -407,7 +379,7 @@ class ForkedEpisode:
         self.child = child
         self._spec = spec
         self._on_over = on_over
-        self._trace = _TraceEnd(spec, trace_bytes_max)
+        self._checked = CheckedMessages(spec, trace_bytes_max)
         self._models = models or NoModels()
         self._reject = reject
         self._outside = outside
@@ -432,7 +404,7 @@ class ForkedEpisode:
                 yield from self._believed(message)
             # The process and its folder are gone when the stream ends.
             end = self.child.wait(END_TIMEOUT_S) or self._end_silent()
-            if not self._trace.is_complete:
+            if not self._checked.is_complete:
                 yield from self._completed(end)
         finally:
             self._is_over = True
@@ -472,7 +444,7 @@ class ForkedEpisode:
                 short = SpecRejected(field, reason[:CONFIRMED_CHARACTERS_MAX])
                 confirmed = short if self._is_confirmed(field) else self._reject()
                 if confirmed is not None:
-                    self._trace.is_complete = True
+                    self._checked.is_complete = True
                     yield confirmed
                     return
                 text = f"{field}: {reason}"[:REASON_CHARACTERS_MAX]
@@ -524,12 +496,12 @@ class ForkedEpisode:
     def _receive(self) -> EpisodeMessage | None:
         try:
             # The trace, or the final state alone, can be one message of the size of its limit.
-            bytes_max = max(self._trace.bytes_left, EXCHANGE_BYTES_MAX)
+            bytes_max = max(self._checked.bytes_left, EXCHANGE_BYTES_MAX)
             frame = receive_bounded(self.child.channel, bytes_max)
             if frame is None:
                 return None
             message = message_from_bytes(frame)
-            self._trace.add(message)
+            self._checked.add(message)
         except OSError:
             return None
         except (ValueError, RecursionError) as error:
@@ -548,7 +520,9 @@ class ForkedEpisode:
 
     def _completed(self, end: End | None) -> Iterator[EpisodeMessage]:
         if self._own_fault or (end is not None and end.is_own_fault):
-            yield from self._trace.complete(f"the process of the episode {self._own_fault or end}")
+            yield from self._checked.complete(
+                f"the process of the episode {self._own_fault or end}"
+            )
 
     def _check_later(self, before: Progress | None, since: float) -> None:
         if before is not None:
@@ -589,134 +563,3 @@ def release(child: Child) -> None:
     """Kill a process if it has not ended, and close the connection to it."""
     child.kill()
     child.channel.close()
-
-
-class _TraceEnd:
-    """Checks the messages of a process, and follows its trace, so that it can be completed."""
-
-    def __init__(self, spec: EpisodeSpec, bytes_max: int) -> None:
-        self.is_complete = False
-        self._spec = spec
-        self._seats = {seat.name for seat in spec.seats}
-        self._once = set[EpisodeMessage]()
-        """Messages that must not come again. Each starts a box, a thread or a process."""
-        self._is_opened = self._is_rejected = self._is_closed = False
-        self.bytes_left = bytes_max
-        """What further messages may use of the limit of the trace."""
-        self._chain = Chain()
-        self._fired = Counter[int]()
-        self._unsent: list[Record] = []
-        """Valid records of a message whose next record is not valid."""
-
-    def add(self, message: EpisodeMessage) -> None:
-        """Take the next message of the process.
-
-        Raises:
-            ValueError: the message does not belong to this episode.
-        """
-        if self._is_rejected:
-            raise ValueError("it follows a rejection")
-        if self._is_opened and isinstance(message, Opened):
-            raise ValueError("the episode is already open")
-        self._use_up(MESSAGE_BYTES)
-        match message:
-            case Records(records):
-                for record in records:
-                    self._add(record, is_last=record is records[-1])
-                    self._unsent.append(record)
-                self._unsent.clear()
-            case SeatReady(name) | SeatWorkEnded(name):
-                self._check_seat(name)
-                if message in self._once:
-                    raise ValueError("the work of a seat begins or ends again")
-                self._once.add(message)
-            case TimeGranted(name):
-                self._check_seat(name)
-            case ModelExchange(seat=name, key=key, occurrence=occurrence):
-                self._check_seat(name)
-                if not _DIGEST.fullmatch(key) or occurrence < 1:
-                    raise ValueError("a model request has no valid digest or number")
-            case Opened():
-                self._is_opened = True
-            case SpecRejected(field):
-                if len(field) > CONFIRMED_CHARACTERS_MAX:
-                    raise ValueError("the name of a rejected field is too long")
-                self._is_rejected = True
-
-    def complete(self, reason: str) -> Iterator[EpisodeMessage]:
-        """Yield the end of the work of all seats for a reason of one line, and the end of the
-        trace.
-
-        The state is unknown. The end of a seat that had ended is replaced, because the work cannot
-        be scored. If the episode was closed, only the end of the trace is missing.
-        """
-        plan = self._spec.fault_plan
-        counts = tuple(self._fired[rule] for rule in range(len(plan)))
-        seats = [seat.name for seat in self._spec.seats]
-        events: list[Event] = []
-        if not self._is_closed:
-            events = [SeatEnded(seat, AgentCrashed(reason)) for seat in seats]
-            events.append(EpisodeClosed({}, counts))
-        texts = [canonical_json(event.to_json()) for event in events]
-        records = [*self._unsent, *map(self._record, texts)]
-        records.append(self._record(self._chain.end_record()))
-        yield Records(tuple(records))
-        yield from map(SeatWorkEnded, seats)
-
-    def _add(self, record: Record, *, is_last: bool) -> None:
-        self._use_up(len(record.event_json) + RECORD_BYTES)
-        if not (0 <= record.wall_ms <= WALL_MS_MAX and 0 <= record.duration_us <= WALL_MS_MAX):
-            raise ValueError("the time of an event is not valid")
-        if self.is_complete:
-            raise ValueError("the trace has ended")
-        text = record.event_json
-        is_end = '"sealed"' in text and text == self._chain.end_record()
-        if is_end != self._is_closed:
-            # Readers need exactly one final state, at the end of the trace.
-            raise ValueError("the event that closes the episode is not the last one of its trace")
-        if is_end and not is_last:
-            raise ValueError("the trace ends before its last record")
-        event: JsonObject = {} if is_end else parse_event(text)
-        if event:
-            self._check_event(event)
-        if not self._chain.follow(record):
-            raise ValueError("the hash of an event is wrong")
-        # Only now: a trace is completed from what it contains.
-        self._is_closed |= event.get("kind") == "closed"
-        self.is_complete |= is_end
-
-    def _use_up(self, size_bytes: int) -> None:
-        self.bytes_left -= size_bytes
-        if self.bytes_left < 0:
-            raise ValueError("the trace is too long")
-
-    def _check_event(self, event: JsonObject) -> None:
-        """Check what an event states about the episode, and count its faults."""
-        if self._chain.length == 0:
-            opened = EpisodeOpened(replace(self._spec, initial_state={})).to_json()
-            if {**event, "state": opened["state"]} != opened:
-                raise ValueError("the first event does not open this episode")
-        elif event["kind"] == "opened":
-            raise ValueError("an event opens the episode again")
-        match event:
-            case {"kind": "call", "seat": str(seat), "faults": list(faults)}:
-                self._check_seat(seat)
-                for fired in faults:
-                    self._count_fault(as_object(fired)["rule"])
-            case {"kind": "closed", "fire_counts": list(counts)}:
-                if len(counts) != len(self._spec.fault_plan):
-                    raise ValueError("the number of fire counts is wrong")
-            case {"seat": str(seat)}:
-                self._check_seat(seat)
-
-    def _check_seat(self, name: str) -> None:
-        if name not in self._seats:
-            raise ValueError("the episode has no such seat")
-
-    def _count_fault(self, rule: Json) -> None:
-        if not isinstance(rule, int) or not 0 <= rule < len(self._spec.fault_plan):
-            raise ValueError("the episode has no such planned fault")
-        self._fired[rule] += 1
-
-    def _record(self, event_json: str) -> Record:
-        return Record(event_json, self._chain.link(event_json), time.time_ns() // 1_000_000, 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
@@ -30,7 +30,7 @@ SOCKET_NAME = "grpc.sock"
 
 
 class HostedEpisode:
-    """One open episode with its sockets; implements the wire's ``EpisodePort``. Thread-safe."""
+    """One open episode with its sockets. Thread-safe."""
 
     def __init__(
         self,
@@ -38,11 +38,10 @@ class HostedEpisode:
         directory: Path,
         clock: Clock,
         limits: MessageLimits,
-        on_over: Callable[[HostedEpisode], object],
+        *,
         http: HttpSockets | None = None,
         exchanges: Sequence[ModelExchange] = (),
         reviewer: Reviewer | None = None,
-        *,
         is_held: bool = False,
     ) -> None:
         """Build the world and listen on the sockets of all seats.
@@ -52,19 +51,17 @@ class HostedEpisode:
             directory: for the sockets; created if missing.
             clock: measures wall time, from now on.
             limits: limits of an agent's messages and connections.
-            on_over: called when the stream of messages has ended.
             http: opens an HTTP socket for each seat; None for no HTTP.
             exchanges: recorded model requests with their responses, if models are replayed.
             reviewer: asks the monitors that the specification names; None if it names none.
             is_held: messages of agents wait until :meth:`begin`.
 
         Raises:
-            InputError: the specification cannot be hosted.
+            SpecError: the specification cannot be hosted.
             InfraError: a socket cannot be created.
         """
-        self.episode_id = spec.episode_id
+        check_seats(spec)
         self._directory = directory
-        self._on_over = on_over
         self._http = http
         self._exchanges = exchanges
         self._trace = TraceStream(limit_bytes=limits.seat.trace_bytes, on_full=self._end_large)
@@ -72,17 +69,18 @@ class HostedEpisode:
         self._tool_servers: dict[str, ToolServer] = {}
         self._http_listeners: dict[str, HttpListener] = {}
         """Both by seat."""
-        self._episode = OpenEpisode(
-            spec,
-            self._trace,
-            clock,
-            limits.seat,
-            on_broken=self._trace.close,
-            on_flood=self._close_seat_soon,
-            reviewer=reviewer,
-            on_granted=lambda ms: self._trace.post(TimeGranted(spec.seats[0].name, ms)),
-            is_held=is_held,
-        )
+        with input_errors_as_spec_errors():
+            self._episode = OpenEpisode(
+                spec,
+                self._trace,
+                clock,
+                limits.seat,
+                on_broken=self._trace.close,
+                on_flood=self._close_seat_soon,
+                reviewer=reviewer,
+                on_granted=lambda ms: self._trace.post(TimeGranted(spec.seats[0].name, ms)),
+                is_held=is_held,
+            )
         try:
             # Independent of the umask: other users must not reach the sockets by guessing names.
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -94,15 +92,9 @@ class HostedEpisode:
             raise InfraError(f"cannot create a socket in {directory}: {error}") from None
 
     def messages(self) -> Iterator[EpisodeMessage]:
-        """Yield the sockets, then the messages until the episode is closed.
-
-        The episode ends with them.
-        """
-        try:
-            yield Opened(self._sockets)
-            yield from self._trace.stream()
-        finally:
-            self._on_over(self)
+        """Yield the sockets, then the messages until the episode is closed."""
+        yield Opened(self._sockets)
+        yield from self._trace.stream()
 
     def begin(self) -> None:
         """Let the messages of agents through, if the episode was held."""
@@ -115,10 +107,6 @@ class HostedEpisode:
             listener.finish_replies(timeout_s)
         for server in self._tool_servers.values():
             server.stop(timeout_s)
-
-    def abandon(self) -> None:
-        """End ``messages`` without an end record."""
-        self._trace.abandon()
 
     def close(self, *, timed_out: bool) -> None:
         """End all work, record the final state and remove the sockets. Idempotent."""
@@ -162,31 +150,6 @@ class HostedEpisode:
                 endpoint, folder, self._trace, self._exchanges
             )
         return SeatSockets(endpoint.name, str(folder))
-
-
-def host_episode(
-    spec: EpisodeSpec,
-    directory: Path,
-    clock: Clock,
-    limits: MessageLimits,
-    on_over: Callable[[HostedEpisode], object] = id,
-    http: HttpSockets | None = None,
-    exchanges: Sequence[ModelExchange] = (),
-    reviewer: Reviewer | None = None,
-    *,
-    is_held: bool = False,
-) -> HostedEpisode:
-    """Open an episode; arguments as of ``HostedEpisode``.
-
-    Raises:
-        SpecError: the specification cannot be hosted.
-        InfraError: a socket cannot be created.
-    """
-    check_seats(spec)
-    with input_errors_as_spec_errors():
-        return HostedEpisode(
-            spec, directory, clock, limits, on_over, http, exchanges, reviewer, is_held=is_held
-        )
 
 
 @contextmanager

@@ -60,7 +60,6 @@ class TraceStream:
         """Whether the thread that streams waits for the next event."""
         self._is_final = False
         self._closed = False
-        self._abandoned = False
         self._broken: SpecRejected | None = None
 
     def record(self, event: Event, duration_ns: int = 0) -> None:
@@ -92,11 +91,6 @@ class TraceStream:
             self._closed, self._broken = True, broken
             self._wake()
 
-    def abandon(self) -> None:
-        """End the stream at once, without an end record."""
-        self._abandoned = True
-        self._wake()
-
     def stream(self) -> Iterator[EpisodeMessage]:
         """Yield all records and messages, then the end record, or why there is none."""
         chain = Chain()
@@ -108,10 +102,7 @@ class TraceStream:
                 self._is_idle = False
                 self._changed.wait_for(lambda: self._urgent, self._flush_interval_s)
                 self._urgent = False
-            # Read in this order: a stream that is abandoned and then closed gets no end record.
             closed = self._closed
-            if self._abandoned:
-                return
             yield from self._drain(chain)
         if self._broken is not None:
             yield self._broken

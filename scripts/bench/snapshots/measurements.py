@@ -201,8 +201,7 @@ def _field(name: str) -> float:
 class Peak:
     """Watches the process's own memory while a block runs. A context manager."""
 
-    def __init__(self, interval_seconds: float = 0.02) -> None:
-        self._interval_seconds = interval_seconds
+    def __init__(self) -> None:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self.before = own_megabytes()
@@ -218,5 +217,5 @@ class Peak:
         self._thread.join()
 
     def _watch(self) -> None:
-        while not self._stop.wait(self._interval_seconds):
+        while not self._stop.wait(0.02):
             self.megabytes = max(self.megabytes, own_megabytes())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fumehood_snapshots.build.options import BuildOptions, Pace, Progress, silent
+from fumehood_snapshots.build.options import BuildOptions
 from fumehood_snapshots.build.pipeline import build_snapshot
 from fumehood_snapshots.format.manifest import Manifest
 from fumehood_snapshots.questions import QuestionSet
@@ -17,11 +17,11 @@ QUESTIONS = QuestionSet(Path(__file__).with_name("questions"))
 LICENCE = "Written for this project, under its own licence, Apache-2.0."
 
 
-def build_almanac(out: Path, pace: Pace | None = None, progress: Progress = silent) -> Manifest:
+def build_almanac(out: Path) -> Manifest:
     """Build the snapshot from the bundled documents.
 
     Raises:
         SnapshotInputError: ``out`` exists.
     """
     options = BuildOptions(name=NAME, licences=(LICENCE,))
-    return build_snapshot([JsonLines(DOCUMENTS)], out, options, pace, progress)
+    return build_snapshot([JsonLines(DOCUMENTS)], out, options)

@@ -58,10 +58,6 @@ class DocumentStore:
         position = self._urls.find(reference)
         return None if position is None else int(self._url_documents[position])
 
-    def ids(self) -> Iterator[str]:
-        """Yield all ids, sorted."""
-        return iter(self._ids)
-
     def id(self, number: int) -> str:
         """Return the id of a document without reading the document."""
         return self._ids[number]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from os import cpu_count
 from pathlib import Path
@@ -26,15 +25,12 @@ def check_sizes(root: Path, manifest: Manifest) -> None:
         _check_size(listed_path(root, relative), relative, entry)
 
 
-def check_contents(
-    root: Path, manifest: Manifest, checked: Callable[[int], None] = lambda _: None
-) -> None:
+def check_contents(root: Path, manifest: Manifest) -> None:
     """Check the hash of every listed file; see :func:`check_sizes`.
 
     Args:
         root: the snapshot's folder.
         manifest: of the snapshot.
-        checked: receives the size in bytes of each verified file.
 
     Raises:
         SnapshotDamagedError: a file differs; names the first.
@@ -49,7 +45,6 @@ def check_contents(
                     f"{relative} has changed: its SHA-256 is {digest[:12]}…, "
                     f"the manifest says {entry.sha256[:12]}…"
                 )
-            checked(entry.bytes)
 
 
 def _check_size(path: Path, relative: str, entry: FileEntry) -> None:

@@ -34,7 +34,6 @@ def open_library(
     session: str,
     *,
     fetchers: Mapping[Purpose, Fetcher] | None = None,
-    resolve: Resolver = system_resolver,
 ) -> Library:
     """Return the library for one episode.
 
@@ -42,7 +41,6 @@ def open_library(
         config: settings of the data mode.
         session: name of the episode; recordings separate the requests of sessions.
         fetchers: fetch for ``live`` and ``record``; None to fetch in this process.
-        resolve: resolves names.
 
     Raises:
         SnapshotError: the snapshot or the recording cannot be used.
@@ -53,7 +51,7 @@ def open_library(
     if config.data_mode == "replay":
         replaying = ReplayingFetcher(Recording(_recording_folder(config)), session)
         return LiveLibrary(replaying, _provider(config.search, replaying), config.extractor)
-    fetchers = fetchers or open_fetchers(config, session, resolve=resolve)
+    fetchers = fetchers or open_fetchers(config, session)
     searching = _provider(config.search, fetchers["search"])
     return LiveLibrary(fetchers["page"], searching, config.extractor)
 

@@ -82,13 +82,3 @@ def measure_rankings(
         name: math.fsum(values[name] for values in complete.values()) / count for name in names
     }
     return RetrievalQuality(means, complete)
-
-
-def evidence_recall(seen: Sequence[str], relevant: Sequence[str]) -> float | None:
-    """Return the share of relevant documents that an agent saw; None if none are relevant."""
-    return len(set(seen) & set(relevant)) / len(set(relevant)) if relevant else None
-
-
-def citation_precision(cited: Sequence[str], relevant: Sequence[str]) -> float | None:
-    """Return the share of the cited documents that are relevant; None if nothing is cited."""
-    return len(set(cited) & set(relevant)) / len(set(cited)) if cited else None

@@ -23,7 +23,7 @@ from fumehood.engines.engine import (
 from fumehood.engines.images.agent_python import build_agent_python
 from fumehood.engines.images.helper import build_helper
 from fumehood.engines.registry import choose_engine
-from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
+from fumehood.orchestrator.service_pool import HttpOffer, ServiceOptions, ServicePool
 from tests.conformance.agents.languages import Language
 
 WALL_MS = 240_000
@@ -85,7 +85,9 @@ def stage(engine: str) -> Iterator[Stage]:
     with ExitStack() as stack:
         chosen = choose_engine(name, EngineOptions(runtime=runtime, trust=True)).engine
         stack.callback(chosen.close)
-        pool = stack.enter_context(ServicePool(1, HttpOffer(build_helper(lambda _: None))))
+        pool = stack.enter_context(
+            ServicePool(1, ServiceOptions(http=HttpOffer(build_helper(lambda _: None))))
+        )
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="")))
         folder.chmod(0o755)
         yield Stage(chosen, pool, folder)

@@ -5,7 +5,7 @@ from contextlib import closing
 
 import pytest
 
-from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
+from fumehood.orchestrator.service_pool import HttpOffer, ServiceOptions, ServicePool
 from fumehood.testing.scripted_models import ScriptedModels
 from fumehood.wire.control_client import ControlClient
 from tests.parts.listening import listening
@@ -30,7 +30,7 @@ def models(script: Script) -> Iterator[ScriptedModels]:
 
 @pytest.fixture(scope="session")
 def pool(models: ScriptedModels) -> Iterator[ServicePool]:
-    with ServicePool(1, HttpOffer(None, gateway_settings(models))) as running:
+    with ServicePool(1, ServiceOptions(http=HttpOffer(None, gateway_settings(models)))) as running:
         yield running
 
 

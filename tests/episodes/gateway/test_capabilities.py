@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
+from fumehood.orchestrator.service_pool import HttpOffer, ServiceOptions, ServicePool
 from fumehood.testing.scripted_models import ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply
 from fumehood.wire.control_client import ControlClient
@@ -87,7 +87,7 @@ GRANTS = {capability for _, _, capability in ROUTES} | {BETA, "field:top_k"}
 @pytest.fixture(scope="module")
 def granted_client(models: ScriptedModels) -> Iterator[ControlClient]:
     offer = HttpOffer(None, gateway_settings(models, grants=frozenset(GRANTS)))
-    with ServicePool(1, offer) as pool, pool.lease() as lent:
+    with ServicePool(1, ServiceOptions(http=offer)) as pool, pool.lease() as lent:
         yield lent
 
 

@@ -14,7 +14,7 @@ from fumehood.core.episode_spec import MonitorSpec
 from fumehood.core.json_values import JsonObject
 from fumehood.core.outcome import EndedByMonitor, MonitorFailed
 from fumehood.orchestrator.replay import replay_episode
-from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
+from fumehood.orchestrator.service_pool import HttpOffer, ServiceOptions, ServicePool
 from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply
 from tests.parts.listening import listening
@@ -61,7 +61,9 @@ RULES: JsonObject = {
 def monitored_pool(models: ScriptedModels) -> Iterator[ServicePool]:
     rules = MonitorSpec(name="rules", kind="rules", settings=RULES, deadline_ms=20_000)
     monitors = [rules, python_monitor("HangsOnModels", 300)]
-    with ServicePool(1, HttpOffer(None, gateway_settings(models)), monitors=monitors) as running:
+    with ServicePool(
+        1, ServiceOptions(http=HttpOffer(None, gateway_settings(models)), monitors=monitors)
+    ) as running:
         yield running
 
 
@@ -187,7 +189,10 @@ def _watched_by_model(models: ScriptedModels, **budget: int) -> Iterator[Asker]:
     settings: JsonObject = {"model": "m-watch", "budget": {**budget}}
     watch = MonitorSpec(name="watch", kind="model", settings=settings, deadline_ms=20_000)
     offer = HttpOffer(None, gateway_settings(models))
-    with ServicePool(1, offer, monitors=[watch]) as pool, _asker(pool, "watch", calls=9) as asker:
+    with (
+        ServicePool(1, ServiceOptions(http=offer, monitors=[watch])) as pool,
+        _asker(pool, "watch", calls=9) as asker,
+    ):
         yield asker
 
 

@@ -16,7 +16,7 @@ from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.ledger import Budget
 from fumehood.gateway.requests import REQUESTS_MAX
 from fumehood.gateway.settings import Provider
-from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
+from fumehood.orchestrator.service_pool import HttpOffer, ServiceOptions, ServicePool
 from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply
 from fumehood.wire.ports import TimeGranted
@@ -54,7 +54,7 @@ def test_an_episode_with_many_requests_does_not_delay_another_one() -> None:
         offer = HttpOffer(None, gateway_settings(models, **limited(models, concurrent_calls=1)))
         specs = [episode_spec(episode_id=name, model_calls=100) for name in ("many", "few")]
         with (
-            ServicePool(1, offer) as pool,
+            ServicePool(1, ServiceOptions(http=offer)) as pool,
             pool.lease() as client,
             listening(client, specs[0]) as many,
             listening(client, specs[1]) as few,
@@ -79,7 +79,7 @@ def test_an_agent_that_does_not_read_its_response_keeps_no_place(world: str) -> 
     with ScriptedModels(lambda _: ScriptedReply(text=text)) as models:
         offer = HttpOffer(None, gateway_settings(models, **limited(models, concurrent_calls=1)))
         with (
-            ServicePool(1, offer, worlds=["crud", world]) as pool,
+            ServicePool(1, ServiceOptions(http=offer, worlds=["crud", world])) as pool,
             pool.lease() as client,
             listening(client, episode_spec(episode_id="deaf", **state)) as deaf,
             listening(client, episode_spec(episode_id="other")) as other,
@@ -108,7 +108,7 @@ def test_a_seat_has_a_limit_of_open_requests_that_another_seat_does_not_share() 
             SeatSpec(name=name, instruction="Ask.", budget=budget) for name in ("busy", "other")
         ]
         with (
-            ServicePool(1, offer) as pool,
+            ServicePool(1, ServiceOptions(http=offer)) as pool,
             pool.lease() as client,
             listening(client, episode_spec(seats=seats)) as episode,
             closing(HttpSeat(episode.directories["other"])) as other,
@@ -133,7 +133,7 @@ def test_the_requests_of_an_episode_that_has_ended_keep_no_place() -> None:
     with ScriptedModels(answer) as models:
         offer = HttpOffer(None, gateway_settings(models, **limited(models, concurrent_calls=1)))
         with (
-            ServicePool(1, offer) as pool,
+            ServicePool(1, ServiceOptions(http=offer)) as pool,
             pool.lease() as client,
             listening(client, episode_spec(episode_id="other")) as other,
             closing(HttpSeat(other.directory)) as http,
@@ -186,7 +186,7 @@ def test_the_time_in_the_queue_behind_another_episode_is_granted() -> None:
             for name in ("one", "two")
         ]
         with (
-            ServicePool(1, offer) as pool,
+            ServicePool(1, ServiceOptions(http=offer)) as pool,
             pool.lease() as client,
             listening(client, specs[0]) as one,
             listening(client, specs[1]) as two,

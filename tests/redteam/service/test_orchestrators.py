@@ -18,7 +18,7 @@ from fumehood.core.trace import verify_chain
 from fumehood.orchestrator.service_pool import ServiceWorker
 from fumehood.service.forked_episode import EpisodeProcesses
 from fumehood.service.host import Host
-from fumehood.service.hosted_episode import host_episode
+from fumehood.service.hosted_episode import HostedEpisode
 from fumehood.service.message_limits import MessageLimits
 from fumehood.service.open_episode import MonotonicClock
 from fumehood.wire.control_client import ControlClient
@@ -217,7 +217,7 @@ def test_a_failed_socket_leaves_nothing_open() -> None:
     with short_folder() as directory:
         deep = Path(directory) / ("d" * 100)
         with pytest.raises(InfraError, match="cannot create a socket"):
-            host_episode(episode_spec(), deep, MonotonicClock(), MessageLimits())
+            HostedEpisode(episode_spec(), deep, MonotonicClock(), MessageLimits())
         assert not deep.exists()
 
 

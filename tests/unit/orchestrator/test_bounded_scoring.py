@@ -20,8 +20,7 @@ from fumehood.core.trace import Chain, Record
 from fumehood.engines.engine import Exit, ExitReason
 from fumehood.harness_modes.registry import HARNESS_MODES
 from fumehood.orchestrator.bounded_scoring import ScoringProcesses, ToScore
-from fumehood.orchestrator.scoring import LARGE_TRACE, score_attempt
-from fumehood.orchestrator.scoring_process import Request
+from fumehood.orchestrator.scoring import LARGE_TRACE, PlayedAttempt, score_attempt
 from fumehood.orchestrator.seat_exit import SeatExit
 from fumehood.records.trace_lines import record_line
 from fumehood.scorers.judges.question import Opinion, Question, no_judge
@@ -80,7 +79,7 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScoringProce
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(folder))
         limited = ScoringProcesses(1.0, Limits(memory_bytes=1 << 30, cpu_s=3600))
-        limited.score(Case(crud_task(), GOLD), sealed("fine"), LEFT, None)
+        limited.score(PlayedAttempt(Case(crud_task(), GOLD), sealed("fine"), LEFT))
         yield limited
     limited.close()
 
@@ -115,13 +114,13 @@ def test_an_answer_that_cannot_be_scored_fails_with_the_reason_and_the_next_one_
     answer: str, why: str, processes: ScoringProcesses
 ) -> None:
     case, records = Case(crud_task(), GOLD), sealed(answer)
-    scored = processes.score(case, records, LEFT, None)
+    scored = processes.score(PlayedAttempt(case, records, LEFT))
     assert scored.outcome == Finished(answer)
     assert scored.score.success is False
     assert scored.score.checks == {"scorable": False}
     assert (scored.score.metrics["not_scored"], scored.score.metrics["tool_calls"]) == (why, 0)
     assert scored.trace_digest == records[-1].hash
-    assert processes.score(case, sealed("fine"), LEFT, None).score.success is True
+    assert processes.score(PlayedAttempt(case, sealed("fine"), LEFT)).score.success is True
 
 
 @pytest.mark.slow
@@ -135,7 +134,7 @@ def test_a_trace_that_alone_exceeds_the_memory_of_scoring_is_not_read_outside_of
     records.append(Record(chain.end_record(), chain.link(chain.end_record()), 0, 0))
     small = ScoringProcesses(60.0, Limits(memory_bytes=160 << 20, cpu_s=3600))
     case = Case(crud_task(), Gold("native", ()))
-    scored = small.score(case, records, LEFT, None)
+    scored = small.score(PlayedAttempt(case, records, LEFT))
     small.close()
     assert scored.outcome == AgentCrashed(LARGE_TRACE)
     assert (scored.score.success, scored.score.metrics["not_scored"]) == (False, "memory")
@@ -146,14 +145,14 @@ def test_a_task_that_cannot_be_scored_at_all_is_not_a_failure_of_the_agent(
     processes: ScoringProcesses,
 ) -> None:
     case = Case(crud_task(), replace(GOLD, criteria=({"op": "x"},)))
-    scored = processes.score(case, sealed("fine"), LEFT, None)
+    scored = processes.score(PlayedAttempt(case, sealed("fine"), LEFT))
     assert scored.score.success is None
     assert "an episode without calls cannot be scored either" in str(scored.score.metrics)
 
 
 def test_one_process_scores_many_attempts(processes: ScoringProcesses) -> None:
     case = Case(crud_task(), GOLD)
-    scores = [processes.score(case, sealed("fine"), LEFT, None).score for _ in range(5)]
+    scores = [processes.score(PlayedAttempt(case, sealed("fine"), LEFT)).score for _ in range(5)]
     assert len({score.metrics["process"] for score in scores}) == 1
 
 
@@ -176,18 +175,18 @@ def test_the_result_is_that_of_scoring_in_this_process(
 
     case = Case(crud_task(), gold)
     for records in (sealed(answer), sealed(answer)[:-1]):
-        expected = score_attempt(case, records, LEFT, None, ask)
-        assert processes.score(case, records, LEFT, None, ask) == expected
+        expected = score_attempt(PlayedAttempt(case, records, LEFT), None, ask)
+        assert processes.score(PlayedAttempt(case, records, LEFT), None, ask) == expected
 
 
 def test_attempts_that_are_scored_together_get_the_scores_of_each(
     processes: ScoringProcesses,
 ) -> None:
     case, failure = Case(crud_task(), GOLD), Infra(InfraKind.ENGINE, "no daemon")
-    fine = ToScore(Request(case, sealed("fine"), LEFT), no_judge)
+    fine = ToScore(PlayedAttempt(case, sealed("fine"), LEFT), no_judge)
     for harm, why in (("raise", "error"), ("crash", "error"), ("unwritable", "error")):
-        harmful = ToScore(Request(case, sealed(harm), LEFT), no_judge)
-        lost = ToScore(Request(case, (), None), no_judge, failure)
+        harmful = ToScore(PlayedAttempt(case, sealed(harm), LEFT), no_judge)
+        lost = ToScore(PlayedAttempt(case, (), None), no_judge, failure)
         scored = processes.score_all([fine, harmful, lost, fine])
         assert [each.score.success for each in scored] == [True, False, None, True]
         assert scored[1].score.metrics["not_scored"] == why
@@ -199,7 +198,8 @@ def test_attempts_that_are_scored_together_share_no_task_that_a_scorer_could_cha
 ) -> None:
     case = Case(crud_task(), GOLD)
     attempts = [
-        ToScore(Request(case, sealed(answer), LEFT), no_judge) for answer in ("forget", "fine")
+        ToScore(PlayedAttempt(case, sealed(answer), LEFT), no_judge)
+        for answer in ("forget", "fine")
     ]
     scored = processes.score_all(attempts)
     assert [each.score.success for each in scored] == [False, True]
@@ -208,27 +208,29 @@ def test_attempts_that_are_scored_together_share_no_task_that_a_scorer_could_cha
 def test_a_stored_trace_gives_the_score_of_its_records(processes: ScoringProcesses) -> None:
     case, records = Case(crud_task(), NATIVE[0]), sealed("é[a]}")
     stored = "".join(map(record_line, records)).encode("ascii")
-    (scored,) = processes.score_all([ToScore(Request(case, stored, LEFT), no_judge)])
-    assert scored == score_attempt(case, records, LEFT, None)
+    (scored,) = processes.score_all([ToScore(PlayedAttempt(case, stored, LEFT), no_judge)])
+    assert scored == score_attempt(PlayedAttempt(case, records, LEFT))
     with pytest.raises(InputError, match="not readable"):
-        processes.score_all([ToScore(Request(case, stored[:-20], LEFT), no_judge)])
+        processes.score_all([ToScore(PlayedAttempt(case, stored[:-20], LEFT), no_judge)])
 
 
 def test_the_outcome_names_the_seat_whose_box_ended_early(processes: ScoringProcesses) -> None:
     ended = SeatExit(3, ExitReason.EXITED, "user")
-    scored = processes.score(Case(crud_task(), NATIVE[0]), sealed(None), ended, None)
+    scored = processes.score(PlayedAttempt(Case(crud_task(), NATIVE[0]), sealed(None), ended), None)
     assert scored.outcome == AgentCrashed("seat user: exit status 3")
 
 
 def test_an_infra_failure_is_not_scored(processes: ScoringProcesses) -> None:
     failure = Infra(InfraKind.ENGINE, "no daemon")
-    scored = processes.score(Case(crud_task(), GOLD), (), None, failure)
+    scored = processes.score(PlayedAttempt(Case(crud_task(), GOLD), (), None), failure)
     assert (scored.outcome, scored.score.success) == (failure, None)
 
 
 def test_an_unknown_scorer_is_an_error_of_the_user(processes: ScoringProcesses) -> None:
     with pytest.raises(InputError, match="no_such_scorer"):
-        processes.score(Case(crud_task(), Gold("no_such_scorer", ())), sealed(""), LEFT, None)
+        processes.score(
+            PlayedAttempt(Case(crud_task(), Gold("no_such_scorer", ())), sealed(""), LEFT)
+        )
 
 
 def test_a_scoring_process_imports_nothing_that_only_reading_tasks_needs() -> None:

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from fumehood.cli.run import run
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.config import MessageLimits, run_config
-from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
+from fumehood.orchestrator.service_pool import HttpOffer, ServiceOptions, ServicePool
 from fumehood.service.message_limits import message_limits
 from fumehood.service.seat_endpoint import SeatLimits
 from fumehood.wire.http.listener import HttpLimits
@@ -59,7 +59,10 @@ def test_a_service_rejects_unknown_limits(text: str) -> None:
 @pytest.mark.slow
 def test_the_grpc_socket_enforces_the_limits_of_a_run() -> None:
     spec = episode_spec(episode_id="bounded", world="files", state={"files": {}})
-    with ServicePool(1, limits={"argument_bytes": 20}) as pool, pool.lease() as client:
+    with (
+        ServicePool(1, ServiceOptions(limits={"argument_bytes": 20})) as pool,
+        pool.lease() as client,
+    ):
         opened = client.open_seats(spec)
         directory = opened.directories[spec.seats[0].name]
         with Session(directory / "grpc.sock") as session:
@@ -73,7 +76,10 @@ def test_the_grpc_socket_enforces_the_limits_of_a_run() -> None:
 def test_the_http_socket_enforces_the_limits_of_a_run() -> None:
     spec = episode_spec(episode_id="bounded", world="files", state={"files": {}})
     limits = {"body_bytes": 1024}
-    with ServicePool(1, HttpOffer(), limits=limits) as pool, pool.lease() as client:
+    with (
+        ServicePool(1, ServiceOptions(http=HttpOffer(), limits=limits)) as pool,
+        pool.lease() as client,
+    ):
         opened = client.open_seats(spec)
         directory = opened.directories[spec.seats[0].name]
         with closing(HttpSeat(str(directory))) as http:

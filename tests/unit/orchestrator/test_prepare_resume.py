@@ -155,7 +155,7 @@ def test_a_reopened_run_can_be_interrupted_again(
     tmp_path: Path,
 ) -> None:
     folder = finished_run(tmp_path / "run")
-    folder.append_row(lost(folder.rows()[1]))
+    folder.append_rows([lost(folder.rows()[1])])
     (folder.path / PRINTED).unlink()
     folder.seal()
     assert damage_of(folder) == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from signal import SIGINT, SIGTERM
@@ -21,6 +21,7 @@ from fumehood.core.trace import Record
 from fumehood.engines.engine import BoxOutput, Exit, ExitReason
 from fumehood.orchestrator.config import JudgingConfig
 from fumehood.orchestrator.episode_runner import Attempt, EpisodePlan, InlinePlan
+from fumehood.orchestrator.episode_time import AwaitSlot
 from fumehood.orchestrator.judging import JudgeSource, RunJudge
 from fumehood.orchestrator.plan import PlannedEpisode, plan_episodes
 from fumehood.orchestrator.run import CONSECUTIVE_FAILURES_MAX, AttemptEpisode, Run, RunLimits
@@ -75,13 +76,13 @@ class Runs:
         self.folder = RunFolder.create(self._path, {"run": "ab", "isolation": "none"}, suite)
         begun = set[str]()
 
-        def in_turn(spec: EpisodeSpec, plan: EpisodePlan) -> Attempt:
+        def in_turn(spec: EpisodeSpec, plan: EpisodePlan, await_slot: AwaitSlot | None) -> Attempt:
             if spec.episode_id not in begun:
                 begun.add(spec.episode_id)
                 assert self._turn.acquire(timeout=PATIENCE_S)
             self.attempts.append(spec.episode_id)
             try:
-                return attempt(spec, plan)
+                return attempt(spec, plan, await_slot)
             except BaseException:
                 # There will be no row that could begin the next episode.
                 self._turn.release()
@@ -119,11 +120,11 @@ def runs(tmp_path: Path) -> Runs:
     return Runs(tmp_path / "run")
 
 
-def in_order(outcomes: Iterable[Infra | None]) -> Callable[[EpisodeSpec, EpisodePlan], Attempt]:
+def in_order(outcomes: Iterable[Infra | None]) -> AttemptEpisode:
     """Return attempts with these failures; None plays the episode."""
     remaining = iter(outcomes)
 
-    def attempt(spec: EpisodeSpec, plan: EpisodePlan) -> Attempt:
+    def attempt(spec: EpisodeSpec, plan: EpisodePlan, _: AwaitSlot | None) -> Attempt:
         infra = next(remaining)
         return played(spec) if infra is None else lost(infra)
 
@@ -132,7 +133,7 @@ def in_order(outcomes: Iterable[Infra | None]) -> Callable[[EpisodeSpec, Episode
 
 def test_a_run_stops_after_too_many_lost_episodes_in_a_row(runs: Runs) -> None:
     with pytest.raises(InfraError, match=r"failed 8 episodes in a row, the last with .*no daemon"):
-        runs.run(planned_episodes(30), lambda spec, plan: lost())
+        runs.run(planned_episodes(30), lambda spec, *_: lost())
     # The episode that had begun is finished and written too, and so is one that a thread had taken.
     assert CONSECUTIVE_FAILURES_MAX <= len(runs.rows) <= CONSECUTIVE_FAILURES_MAX + 2
     assert runs.folder.rows() == runs.rows
@@ -151,7 +152,7 @@ def test_short_episodes_are_attempted_in_groups_and_lost_ones_again(tmp_path: Pa
     rows: list[EpisodeRow] = []
     run = Run(
         folder,
-        lambda spec, plan: played(spec),
+        lambda spec, *_: played(spec),
         lambda _: InlinePlan(()),
         RunLimits(concurrency=1, grouped=8),
         RunJudge(JudgeSource(None, JudgingConfig()), folder.path),
@@ -175,7 +176,7 @@ def test_a_finished_episode_interrupts_a_sequence_of_lost_ones(runs: Runs) -> No
 
 def test_tasks_that_cannot_be_hosted_do_not_stop_a_run(runs: Runs) -> None:
     no_world = Infra(InfraKind.TASK, "world: there is none")
-    runs.run(planned_episodes(12), lambda spec, plan: lost(no_world))
+    runs.run(planned_episodes(12), lambda spec, *_: lost(no_world))
     assert [row.outcome for row in runs.rows] == [no_world] * 12
 
 
@@ -198,12 +199,12 @@ def test_a_failure_that_would_repeat_is_not_attempted_again(
     kind: InfraKind, tmp_path: Path
 ) -> None:
     runs = Runs(tmp_path / "run", infra_attempts=3)
-    runs.run(planned_episodes(1), lambda spec, plan: lost(Infra(kind, "no")))
+    runs.run(planned_episodes(1), lambda spec, *_: lost(Infra(kind, "no")))
     assert [row.attempts for row in runs.rows] == [1]
 
 
 def test_an_interrupt_keeps_the_rows_of_begun_episodes(runs: Runs) -> None:
-    def attempt(spec: EpisodeSpec, plan: EpisodePlan) -> Attempt:
+    def attempt(spec: EpisodeSpec, plan: EpisodePlan, _: AwaitSlot | None) -> Attempt:
         if spec.episode_id == runs.attempts[0]:
             return played(spec)
         raise KeyboardInterrupt
@@ -214,7 +215,7 @@ def test_an_interrupt_keeps_the_rows_of_begun_episodes(runs: Runs) -> None:
 
 
 def test_a_signal_finishes_the_episode_that_has_begun(runs: Runs) -> None:
-    def attempt(spec: EpisodeSpec, plan: EpisodePlan) -> Attempt:
+    def attempt(spec: EpisodeSpec, plan: EpisodePlan, _: AwaitSlot | None) -> Attempt:
         runs.stop.receive(SIGTERM)
         return played(spec)
 
@@ -229,7 +230,7 @@ def test_a_signal_finishes_the_episode_that_has_begun(runs: Runs) -> None:
 def test_a_second_signal_abandons_the_episode_that_has_begun(tmp_path: Path) -> None:
     runs = Runs(tmp_path / "run", infra_attempts=3)
 
-    def attempt(spec: EpisodeSpec, plan: EpisodePlan) -> Attempt:
+    def attempt(spec: EpisodeSpec, plan: EpisodePlan, _: AwaitSlot | None) -> Attempt:
         runs.stop.receive(SIGINT)
         runs.stop.receive(SIGTERM)
         assert runs.abandoned.wait(PATIENCE_S)
@@ -258,7 +259,7 @@ def test_the_first_signal_after_a_failure_abandons_the_episodes_that_have_begun(
         failed.set()
         raise InfraError("no further thread")
 
-    def attempt(spec: EpisodeSpec, plan: EpisodePlan) -> Attempt:
+    def attempt(spec: EpisodeSpec, plan: EpisodePlan, _: AwaitSlot | None) -> Attempt:
         begun.set()
         assert failed.wait(PATIENCE_S)
         runs.stop.receive(SIGTERM)
@@ -273,7 +274,7 @@ def test_the_first_signal_after_a_failure_abandons_the_episodes_that_have_begun(
 
 @pytest.mark.slow
 def test_a_row_that_cannot_be_written_abandons_the_other_episodes(runs: Runs) -> None:
-    def attempt(spec: EpisodeSpec, plan: EpisodePlan) -> Attempt:
+    def attempt(spec: EpisodeSpec, plan: EpisodePlan, _: AwaitSlot | None) -> Attempt:
         (runs.folder.path / "episodes.jsonl").mkdir(exist_ok=True)
         return lost()
 
@@ -288,7 +289,7 @@ def test_output_of_an_encrypted_task_is_not_stored(
 ) -> None:
     folder = runs.run(
         planned_episodes(1, harness_mode=harness_mode),
-        lambda spec, plan: lost(Infra(InfraKind.TASK, "no")),
+        lambda spec, *_: lost(Infra(InfraKind.TASK, "no")),
     )
     (row,) = runs.rows
     assert row.stdout_bytes == 3
@@ -300,7 +301,7 @@ def test_the_row_contains_what_lost_attempts_cost(tmp_path: Path) -> None:
     records = (Record(json.dumps(paid), "", 0, 0),) * 2
     attempts = iter([replace(lost(), records=records), replace(lost(), records=records)])
     runs = Runs(tmp_path / "run", infra_attempts=3)
-    folder = runs.run(planned_episodes(1), lambda spec, plan: next(attempts, None) or played(spec))
+    folder = runs.run(planned_episodes(1), lambda spec, *_: next(attempts, None) or played(spec))
     (row,) = folder.rows()
     assert (row.attempts, row.is_infra) == (3, False)
     assert row.lost_costs == {"model_calls": 4, "model_tokens": 280}

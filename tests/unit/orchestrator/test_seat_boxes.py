@@ -11,7 +11,8 @@ from fumehood.core.errors import FumehoodError, InfraError, InputError
 from fumehood.core.outcome import Infra, InfraKind
 from fumehood.engines.engine import BoxSpec, Exit, ExitReason
 from fumehood.orchestrator import seat_boxes, trace_receiver
-from fumehood.orchestrator.seat_boxes import SeatBoxes
+from fumehood.orchestrator.episode_time import EpisodeTime
+from fumehood.orchestrator.seat_boxes import SeatBox, SeatBoxes
 from fumehood.orchestrator.seat_exit import SeatExit
 from fumehood.orchestrator.trace_receiver import TraceReceiver
 from fumehood.wire.ports import EpisodeMessage, SeatReady, SeatWorkEnded
@@ -36,8 +37,7 @@ class Episode:
         self.receiver = TraceReceiver(
             iter(self._messages.get, None), seats, in_turn=in_turn, grace_s=0.0, flush_s=flush_s
         )
-        specs = {seat: BoxSpec(image=image(seat), socket_dir=Path("/")) for seat in seats}
-        self.boxes = SeatBoxes(starting(boxes), specs, self.receiver, counterparts)
+        self.boxes = SeatBoxes(seat_boxes_of(boxes, counterparts), self.receiver, EpisodeTime(0))
         self.receiver.start()
 
     def send(self, message: EpisodeMessage) -> None:
@@ -46,6 +46,16 @@ class Episode:
     def close(self) -> None:
         """End the stream, as the service does when the episode is closed."""
         self._messages.put(None)
+
+
+def seat_boxes_of(
+    boxes: dict[str, MemoryBox | FumehoodError], counterparts: frozenset[str] = frozenset()
+) -> dict[str, SeatBox]:
+    start = starting(boxes)
+    return {
+        seat: SeatBox(BoxSpec(image=image(seat), socket_dir=Path("/")), start, seat in counterparts)
+        for seat in boxes
+    }
 
 
 def play(episode: Episode, wall_ms: int = WALL_MS) -> SeatBoxes:
@@ -71,11 +81,7 @@ def test_a_box_that_is_still_running_after_its_wall_time_has_timed_out() -> None
 
 def test_a_box_has_the_time_granted_to_its_seat_besides_its_wall_time() -> None:
     box = MemoryBox()
-    boxes = SeatBoxes(
-        starting({"agent": box}),
-        {"agent": BoxSpec(image=image("agent"), socket_dir=Path("/"))},
-        _Granted(3),
-    )
+    boxes = SeatBoxes(seat_boxes_of({"agent": box}), _Granted(3), EpisodeTime(0))
     boxes.play(1)
     assert box.waits_ms == [1, 3]
     assert boxes.timed_out
@@ -99,8 +105,8 @@ def test_an_episode_ends_if_no_box_runs_and_no_seat_can_act(
         messages.put(message)
     receiver = TraceReceiver(iter(messages.get, None), ("a", "b"), in_turn=True, flush_s=30)
     receiver.start()
-    specs = {seat: BoxSpec(image=image(seat), socket_dir=Path("/")) for seat in ("a", "b")}
-    boxes = SeatBoxes(starting({"a": MemoryBox(NORMAL), "b": MemoryBox(NORMAL)}), specs, receiver)
+    ended = seat_boxes_of({"a": MemoryBox(NORMAL), "b": MemoryBox(NORMAL)})
+    boxes = SeatBoxes(ended, receiver, EpisodeTime(0))
     boxes.play(WALL_MS)
     assert not receiver.all_work_ended, "the seat b never acts"
     messages.put(None)

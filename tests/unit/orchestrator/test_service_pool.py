@@ -85,7 +85,7 @@ def test_a_service_that_died_is_replaced_when_it_is_lent() -> None:
 @pytest.mark.slow
 def test_a_service_whose_inline_agent_exceeds_its_deadline_is_replaced() -> None:
     episode = (episode_spec(), [InlineAgent("agent", "noop", "")])
-    with ServicePool(1, inline=True) as pool:
+    with ServicePool(1, ServiceOptions(inline=True)) as pool:
         (worker,) = pool.workers()
         # A stopped process cannot answer, however fast the machine is.
         os.kill(worker.pid, signal.SIGSTOP)

@@ -18,6 +18,7 @@ from fumehood.engines.engine import Image, Limits
 from fumehood.engines.process import ProcessEngine
 from fumehood.orchestrator.config import JudgingConfig
 from fumehood.orchestrator.episode_runner import Attempt, BoxPlan, EpisodePlan
+from fumehood.orchestrator.episode_time import AwaitSlot
 from fumehood.orchestrator.judging import JudgeSource, RunJudge
 from fumehood.orchestrator.run import Run, RunLimits
 from fumehood.orchestrator.slots import Slots
@@ -90,11 +91,12 @@ class Prepared:
         """Return whether so many episodes have started, of which one is played."""
         return len(self.started) == episodes and self.playing == 1
 
-    def _attempt(self, spec: EpisodeSpec, plan: EpisodePlan) -> Attempt:
-        assert isinstance(plan, BoxPlan)
-        assert plan.await_slot is not None
+    def _attempt(
+        self, spec: EpisodeSpec, plan: EpisodePlan, await_slot: AwaitSlot | None
+    ) -> Attempt:
+        assert await_slot is not None
         self.started.append(spec.episode_id)
-        plan.await_slot()
+        await_slot()
         with self._lock:
             self.playing += 1
             self.most_playing = max(self.playing, self.most_playing)
@@ -118,10 +120,10 @@ def test_the_next_episodes_start_before_they_are_played(tmp_path: Path) -> None:
 
 def test_an_episode_whose_box_does_not_start_is_attempted_again_in_its_slot(tmp_path: Path) -> None:
     class Failing(Prepared):
-        def _attempt(self, spec: EpisodeSpec, plan: EpisodePlan) -> Attempt:
-            if isinstance(plan, BoxPlan) and plan.await_slot is None:
-                return played(spec)
-            return lost()
+        def _attempt(
+            self, spec: EpisodeSpec, plan: EpisodePlan, await_slot: AwaitSlot | None
+        ) -> Attempt:
+            return played(spec) if await_slot is None else lost()
 
     rows = Failing(tmp_path / "run").run(4).rows()
     assert [(row.attempts, row.outcome) for row in rows] == [(2, Finished("done"))] * 4

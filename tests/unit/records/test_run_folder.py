@@ -85,7 +85,7 @@ def test_a_folder_is_read_unchanged(folder: RunFolder) -> None:
     records = trace({"kind": "call", "é": [1, 1.0, 10**30]})
     where = folder.write_trace(NAME, records)
     written = row(trace=where, trace_digest=verify_chain(records))
-    folder.append_row(written)
+    folder.append_rows([written])
     folder.write_output(NAME, b"printed\xff", b"")
     other = again(folder)
     assert other.rows() == [written]
@@ -128,7 +128,7 @@ def test_a_folder_without_a_valid_manifest_is_an_input_error(
 @pytest.mark.parametrize("cut", [1, 2, 40, -2, -1])
 def test_a_torn_last_row_is_ignored_and_removed(folder: RunFolder, cut: int) -> None:
     whole, torn = row(), row(EpisodeName("agent", "t2/x", 0))
-    folder.append_row(whole)
+    folder.append_rows([whole])
     line = canonical_json(torn.to_json()) + "\n"
     with (folder.path / "episodes.jsonl").open("a") as rows:
         rows.write(line[:cut])
@@ -137,7 +137,7 @@ def test_a_torn_last_row_is_ignored_and_removed(folder: RunFolder, cut: int) -> 
     resumed = again(folder)
     resumed.drop_torn_row()
     assert resumed.rows() == [whole]
-    resumed.append_row(torn)
+    resumed.append_rows([torn])
     assert again(folder).rows() == [whole, torn]
 
 
@@ -160,7 +160,7 @@ def test_a_batch_of_rows_is_written_like_single_rows(folder: RunFolder, tmp_path
     folder.append_rows(rows)
     other = RunFolder.create(tmp_path / "other", {}, SUITE)
     for item in rows:
-        other.append_row(item)
+        other.append_rows([item])
     assert again(folder).rows() == rows
     assert (folder.path / "episodes.jsonl").read_bytes() == (
         other.path / "episodes.jsonl"
@@ -170,7 +170,7 @@ def test_a_batch_of_rows_is_written_like_single_rows(folder: RunFolder, tmp_path
 def test_dropping_a_torn_row_keeps_complete_rows(folder: RunFolder) -> None:
     folder.drop_torn_row()
     assert folder.rows() == []
-    folder.append_row(row())
+    folder.append_rows([row()])
     before = (folder.path / "episodes.jsonl").read_bytes()
     folder.drop_torn_row()
     assert (folder.path / "episodes.jsonl").read_bytes() == before
@@ -210,15 +210,15 @@ def test_an_invalid_row_is_named_with_its_line(
 def test_a_later_row_of_an_episode_replaces_the_earlier(folder: RunFolder) -> None:
     other = EpisodeName("agent", "t2/x", 0)
     for written in (infra(), row(other), row(attempts=2)):
-        folder.append_row(written)
+        folder.append_rows([written])
     assert folder.rows() == [row(attempts=2, earlier_infra=1), row(other)]
 
 
 def test_episodes_with_the_same_text_have_different_files(folder: RunFolder) -> None:
     first, second = EpisodeName("a/b", "c", 0), EpisodeName("a", "b/c", 0)
     assert str(first) == str(second)
-    folder.append_row(row(first))
-    folder.append_row(row(second))
+    folder.append_rows([row(first)])
+    folder.append_rows([row(second)])
     assert [written.name for written in again(folder).rows()] == [first, second]
     paths = {folder.write_trace(name, trace()) for name in (first, second)}
     assert len(paths) == 2
@@ -227,7 +227,7 @@ def test_episodes_with_the_same_text_have_different_files(folder: RunFolder) -> 
 def test_rows_of_concurrent_threads_are_complete(folder: RunFolder) -> None:
     names = [EpisodeName("agent", "t1", trial) for trial in range(60)]
     with ThreadPoolExecutor(6) as threads:
-        list(threads.map(lambda name: folder.append_row(row(name)), names))
+        list(threads.map(lambda name: folder.append_rows([row(name)]), names))
     assert {written.name for written in again(folder).rows()} == set(names)
 
 
@@ -261,20 +261,20 @@ def test_a_sealed_file_that_is_no_trace_is_an_input_error(tmp_path: Path, text: 
     (folder.path / where).write_text(text, encoding="latin-1")
     signer = RunFolder.open(folder.path)
     signer.sign_with(Signing(KEY, NAMES))
-    signer.append_row(row(NAMES[0], trace=where, trace_digest="0" * 64))
+    signer.append_rows([row(NAMES[0], trace=where, trace_digest="0" * 64)])
     run = open_run(folder.path, Trust(KEY.public, {}))
     with pytest.raises(InputError, match="is not a readable trace"):
         run.read_trace(run.rows()[0])
 
 
 def test_the_trace_of_an_earlier_attempt_is_removed(folder: RunFolder) -> None:
-    folder.append_row(row(trace=folder.write_trace(NAME, trace({"kind": "call"}))))
-    folder.append_row(infra())
+    folder.append_rows([row(trace=folder.write_trace(NAME, trace({"kind": "call"})))])
+    folder.append_rows([infra()])
     assert list((folder.path / "traces").rglob("*.jsonl")) == []
 
 
 def test_no_partial_files_remain(folder: RunFolder) -> None:
-    folder.append_row(row(trace=folder.write_trace(NAME, trace({"kind": "call"}))))
+    folder.append_rows([row(trace=folder.write_trace(NAME, trace({"kind": "call"})))])
     files = sorted(path.name for path in folder.path.rglob("*") if path.is_file())
     assert files == ["episodes.jsonl", "run.json", "suite.jsonl", "t1.0.jsonl"]
 
@@ -311,7 +311,7 @@ def test_an_unsigned_run_is_not_signed_later(folder: RunFolder) -> None:
     resumed = again(folder)
     with pytest.raises(InputError, match="not signed, so its origin is unknown"):
         resumed.sign_with(Signing(KEY, NAMES))
-    resumed.append_row(row())
+    resumed.append_rows([row()])
     resumed.seal()
     assert b'"seal"' not in (folder.path / "episodes.jsonl").read_bytes()
     assert not (folder.path / "seal.json").exists()

@@ -15,7 +15,8 @@ from fumehood.core.ledger import Budget
 from fumehood.core.outcome import InfraKind
 from fumehood.engines.engine import BoxSpec, EngineOptions, ExitReason, Image
 from fumehood.engines.process import ProcessEngine
-from fumehood.orchestrator.seat_boxes import SeatBoxes
+from fumehood.orchestrator.episode_time import EpisodeTime
+from fumehood.orchestrator.seat_boxes import SeatBox, SeatBoxes
 from fumehood.orchestrator.seat_exit import SeatExit
 from fumehood.orchestrator.trace_receiver import TraceReceiver
 from fumehood.service.forked_episode import ForkedEpisode
@@ -63,17 +64,18 @@ def played(server: ForkServer, order: str, user: str) -> SeatBoxes:
     opened = next(messages)
     assert isinstance(opened, Opened)
     programs = {"agent": CONNECTED, "user": user}
-    boxes = {
+    specs = {
         seat.name: BoxSpec(
             image=Image("", "", (sys.executable, "-S", "-c", programs[seat.name])),
             socket_dir=Path(seat.directory),
         )
         for seat in opened.seats
     }
-    receiver = TraceReceiver(messages, tuple(boxes), in_turn=True, flush_s=0.0)
+    receiver = TraceReceiver(messages, tuple(specs), in_turn=True, flush_s=0.0)
     receiver.start()
     with closing(ProcessEngine(EngineOptions(trust=True))) as engine:
-        played = SeatBoxes(engine.start, boxes, receiver, frozenset({"user"}))
+        boxes = {seat: SeatBox(spec, engine.start, seat == "user") for seat, spec in specs.items()}
+        played = SeatBoxes(boxes, receiver, EpisodeTime(0))
         played.play(WALL_MS)
         episode.abandon()
         played.wait_for_end()

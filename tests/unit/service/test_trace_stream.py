@@ -128,25 +128,6 @@ def test_an_episode_that_broke_off_has_no_seal() -> None:
     assert kinds(iter(records)) == ["refused"]
 
 
-def test_an_abandoned_stream_ends_without_events() -> None:
-    trace = TraceStream()
-    messages: list[EpisodeMessage] = []
-    listener = Thread(target=lambda: messages.extend(trace.stream()))
-    listener.start()
-    trace.abandon()
-    listener.join(5)
-    assert not listener.is_alive()
-    assert messages == []
-
-
-def test_a_stream_that_is_abandoned_and_then_closed_has_no_seal() -> None:
-    trace = TraceStream()
-    trace.record(refused(1))
-    trace.abandon()
-    trace.close()
-    assert list(trace.stream()) == []
-
-
 def test_an_event_has_the_time_of_its_recording() -> None:
     trace = TraceStream()
     before = time.time_ns() // 1_000_000

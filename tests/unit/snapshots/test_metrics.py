@@ -10,8 +10,6 @@ import pytest
 from fumehood_snapshots.errors import SnapshotInputError
 from fumehood_snapshots.metrics.judgements import read_qrels, read_questions
 from fumehood_snapshots.metrics.retrieval import (
-    citation_precision,
-    evidence_recall,
     measure_rankings,
     measure_snapshot,
 )
@@ -50,13 +48,6 @@ def test_a_question_without_a_judgement_is_refused() -> None:
     for judgements in ({}, {"q": {"a": 0}}):
         with pytest.raises(SnapshotInputError, match="question q has no relevant document"):
             measure_rankings({"q": ["a"]}, judgements)
-
-
-def test_documents_seen_and_cited_by_agents_are_measured() -> None:
-    assert evidence_recall(["a", "b", "a"], ["a", "c"]) == 0.5
-    assert evidence_recall(["a"], []) is None
-    assert citation_precision(["a", "a", "z"], ["a", "c"]) == 0.5
-    assert citation_precision([], ["a"]) is None
 
 
 def test_trec_files_are_read(tmp_path: Path) -> None:

@@ -19,7 +19,12 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 from zlib import compress, decompress
 
-from fumehood.benchmarks.shared.private_server import SERVER_PATH, PrivateServer
+from fumehood.benchmarks.shared.private_server import (
+    READ_TIMEOUT_S,
+    SERVER_PATH,
+    STATEMENT_TIMEOUT_S,
+    PrivateServer,
+)
 from fumehood.core.errors import InfraError, InputError
 
 if TYPE_CHECKING:
@@ -29,10 +34,6 @@ INSTALL = (
     "dbbench: MariaDB is not installed; run: apt-get install --no-install-recommends "
     "mariadb-server-core && pip install 'fumehood[mariadb]'"
 )
-STATEMENT_TIMEOUT_S = 5.0
-"""Limit of a statement, enforced by the server."""
-READ_TIMEOUT_S = 10.0
-"""Limit of waiting for the server, which does not enforce its own limit for all statements."""
 SESSIONS_MAX = 5
 """Sessions of the agent's user. A statement that ignores its time limit keeps its session."""
 _MEMORY_KB_MAX = 2 << 20
@@ -124,7 +125,9 @@ class MariaDbServer:
             # The disk space of other engines would not be counted.
             [binary, *options, f"--init-file={init_file}", "--enforce-storage-engine=InnoDB"],
             memory_kb_max=_MEMORY_KB_MAX,
-            is_ready=self._is_ready,
+            # The server executes the file with the users before it accepts sessions.
+            socket=self._socket,
+            connect=self._open_admin,
         )
 
     @property
@@ -144,16 +147,15 @@ class MariaDbServer:
                 large.
         """
         pymysql = import_module("pymysql")
-        if self._admin is None:
-            self._admin = self._connect(_ADMIN)
-        cursor = self._admin.cursor(pymysql.cursors.SSCursor)
+        admin = self._admin or self._open_admin()
+        cursor = admin.cursor(pymysql.cursors.SSCursor)
         try:
             for statement in statements:
                 cursor.execute(statement)
             return list(read_rows(cursor, bytes_max=bytes_max))
         except (pymysql.err.Error, LargeResult) as error:
-            if isinstance(error, LargeResult) or not self._admin.open:
-                abandon(self._admin, cursor)
+            if isinstance(error, LargeResult) or not admin.open:
+                abandon(admin, cursor)
                 self._admin = None
             raise InfraError(f"MariaDB: {error}") from None
 
@@ -217,11 +219,9 @@ class MariaDbServer:
                 abandon(connection)
         self._admin = self._agent = None
 
-    def _is_ready(self) -> bool:
-        # The server executes the file with the users before it accepts sessions.
-        if self._socket.exists():
-            self._admin = self._connect(_ADMIN)
-        return self._admin is not None
+    def _open_admin(self) -> Connection:
+        self._admin = self._connect(_ADMIN)
+        return self._admin
 
 
 class LargeResult(Exception):

@@ -24,6 +24,7 @@ from fumehood.benchmarks.dbbench.mariadb_server import (
 )
 from fumehood.benchmarks.dbbench.world import RESULT_CHARS_MAX, Sql
 from fumehood.benchmarks.dbbench.world import ROWS_MAX as SHOWN_ROWS_MAX
+from fumehood.benchmarks.shared.private_server import QUESTION_BYTES_MAX, RESULT_BYTES_MAX
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InfraError, SpecError
 from fumehood.core.json_values import Json, JsonObject, copy_object, json_bytes
@@ -44,10 +45,6 @@ FILE_BYTES_MAX = 64 << 20
 _COMMENTS = re.compile(r"(?:\s+|--\s[^\n]*|#[^\n]*|/\*(?!M?!).*?\*/)+", re.DOTALL)
 ROWS_MAX = 10_000
 """Limit of a table's rows in the state."""
-QUESTION_BYTES_MAX = 8 << 20
-"""A statement is one argument of a call, and a character has up to six bytes in JSON."""
-RESULT_BYTES_MAX = 1 << 20
-"""Size of the rows of a statement that are read. An agent sees less."""
 STATE_TIMEOUT_S = 10.0
 """Time to read all tables. An agent can define columns whose calculation does not end."""
 _TABLE_TIMEOUT_S = 5

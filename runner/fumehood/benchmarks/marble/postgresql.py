@@ -19,7 +19,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fumehood.benchmarks.marble.record import Anomaly
-from fumehood.benchmarks.shared.private_server import SERVER_PATH, SERVER_UID, PrivateServer
+from fumehood.benchmarks.shared.private_server import (
+    READ_TIMEOUT_S,
+    RESULT_BYTES_MAX,
+    SERVER_PATH,
+    SERVER_UID,
+    STATEMENT_TIMEOUT_S,
+    PrivateServer,
+)
 from fumehood.core.errors import InfraError, InputError
 
 INSTALL = (
@@ -30,12 +37,8 @@ DEBIAN = Path("/usr/lib/postgresql")
 """Where Debian installs the programs, by version."""
 ADMIN, AGENT, DATABASE = "test", "agent", "sysbench"
 """Names of the owner and of the database, as in the original; the agents' user has fewer rights."""
-STATEMENT_TIMEOUT_S = 5.0
-READ_TIMEOUT_S = 10.0
-"""Limit of waiting for the server, whose own limit an agent can change."""
 LOAD_TIMEOUT_S = 60.0
 ROWS_MAX = 100
-BYTES_MAX = 1 << 20
 """Limit of the rows of one result."""
 _MEMORY_KB_MAX = 512 << 10
 _OPTIONS = {
@@ -155,7 +158,7 @@ class Connection:
     def _allow_reply(self) -> None:
         """Begin the time and the size of a reply."""
         self._deadline = time.monotonic() + self._timeout_s
-        self._bytes_left = BYTES_MAX
+        self._bytes_left = RESULT_BYTES_MAX
 
     def _rows(self) -> Rows:
         """Read until the server is ready."""
@@ -184,7 +187,7 @@ class Connection:
         size = struct.unpack("!i", head[1:])[0] - 4
         self._bytes_left -= size
         if self._bytes_left < 0:
-            raise OSError(f"the result has more than {BYTES_MAX} bytes")
+            raise OSError(f"the result has more than {RESULT_BYTES_MAX} bytes")
         return head[:1], self._exactly(size)
 
     def _exactly(self, size: int) -> bytes:
@@ -281,7 +284,8 @@ class PostgreSqlServer:
         self.process.start(
             [folder_of_programs / "postgres", "-D", data, *settings],
             memory_kb_max=_MEMORY_KB_MAX,
-            is_ready=self._is_ready,
+            socket=self._path,
+            connect=lambda: self._admin("postgres").close(),
             end_signal="QUIT",
         )
         self._agent: Connection | None = None
@@ -373,12 +377,6 @@ class PostgreSqlServer:
 
     def _admin(self, database: str = DATABASE) -> Connection:
         return Connection(self._path, ADMIN, database, LOAD_TIMEOUT_S)
-
-    def _is_ready(self) -> bool:
-        if self._path.exists():
-            self._admin("postgres").close()
-            return True
-        return False
 
 
 _NAMED_UID = 65534

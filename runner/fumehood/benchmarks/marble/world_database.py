@@ -19,6 +19,7 @@ from fumehood.benchmarks.marble.postgresql import (
     programs,
 )
 from fumehood.benchmarks.marble.record import Environment
+from fumehood.benchmarks.shared.private_server import QUESTION_BYTES_MAX
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject, copy_object
@@ -38,8 +39,6 @@ _TOOLS = (
         sql="string",
     ),
 )
-_QUESTION_BYTES_MAX = 8 << 20
-"""A statement is one argument of a call, and a character has up to six bytes in JSON."""
 
 
 def preload() -> None:
@@ -141,7 +140,7 @@ def open_outside(spec: EpisodeSpec) -> Outside:
 
     return JsonOutside(
         answer,
-        question_bytes_max=_QUESTION_BYTES_MAX,
+        question_bytes_max=QUESTION_BYTES_MAX,
         # A statement of the agent may have ended a server that has started.
         is_down=lambda: (held := weak()) is None or not held.has_started,
     )

@@ -6,7 +6,7 @@ import csv
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import NormalDist, fmean, pstdev
 from typing import Any
@@ -39,13 +39,7 @@ class Fit:
 
     def to_json(self) -> JsonObject:
         """Return the fit."""
-        return {
-            "tool": self.tool,
-            "calls": self.calls,
-            "latency": self.latency,
-            "distance": self.distance,
-            "critical_distance": self.critical_distance,
-        }
+        return asdict(self)
 
     def remark(self) -> str:
         """Return how good the fit is, in words."""

@@ -22,6 +22,14 @@ from fumehood.core.errors import InfraError
 SERVER_UID = 65531
 """User and group of a server that root starts. No other part of Fumehood uses them."""
 START_TIMEOUT_S = 60.0
+STATEMENT_TIMEOUT_S = 5.0
+"""Limit of a statement, enforced by the server."""
+READ_TIMEOUT_S = 10.0
+"""Limit of waiting for the server, which does not enforce its own limit for all statements."""
+RESULT_BYTES_MAX = 1 << 20
+"""Size of the rows of a statement that are read."""
+QUESTION_BYTES_MAX = 8 << 20
+"""A statement is one argument of a call, and a character has up to six bytes in JSON."""
 FILE_BYTES_MAX = 1 << 30
 """Size of one file of a server. A file with texts of statements has no other limit."""
 SERVER_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -116,7 +124,8 @@ class PrivateServer:
         command: Sequence[str | Path],
         *,
         memory_kb_max: int,
-        is_ready: Callable[[], bool],
+        socket: Path,
+        connect: Callable[[], object],
         end_signal: str = "KILL",
     ) -> None:
         """Start the server and wait until it answers.
@@ -124,7 +133,8 @@ class PrivateServer:
         Args:
             command: program and arguments.
             memory_kb_max: address space of each of its processes.
-            is_ready: whether it answers; an ``InfraError`` means no.
+            socket: on which it answers.
+            connect: called when the socket exists; raises ``InfraError`` if it does not answer.
             end_signal: ends it at once.
 
         Raises:
@@ -152,7 +162,8 @@ class PrivateServer:
         deadline = time.monotonic() + START_TIMEOUT_S
         while True:
             with suppress(InfraError):
-                if is_ready():
+                if socket.exists():
+                    connect()
                     return
             if time.monotonic() > deadline or not self.alive:
                 self.stop()

@@ -74,13 +74,9 @@ class Tau2Mock:
         """
         self._agent = _tables(state, "agent", ("tasks", "users"))
         self._user = _tables(state, "user", ("notifications",))
-        self._state = state
-        self.revision = 0
-
-    @property
-    def state(self) -> JsonObject:
+        self.state = state
         """Both databases."""
-        return self._state
+        self.revision = 0
 
     def list_tools(self) -> tuple[ToolSpec, ...]:
         """Return the agent's tools, then the user's."""
@@ -156,7 +152,7 @@ class Tau2Mock:
 
     def _record_change(self, result: JsonObject) -> Json:
         self.revision += 1
-        self._state.update(agent=self._agent, user=self._user)
+        self.state.update(agent=self._agent, user=self._user)
         return copy_object(result)
 
 

@@ -42,7 +42,8 @@ class Tau2Telecom:
         """
         library, user = telecom(), telecom().user
         assert user is not None
-        self._state = state
+        self.state = state
+        """Both databases and the phone's status."""
         agent_database = _database(library.agent.database, state, "agent")
         self._agent = library.agent.tools_class(db=agent_database, initialized=True)
         self._user = user.tools_class(db=_database(user.database, state, "user"), initialized=True)
@@ -53,11 +54,6 @@ class Tau2Telecom:
         self._numbers = count(1)
         self._status = self._observe()
         self.revision = 0
-
-    @property
-    def state(self) -> JsonObject:
-        """Both databases and the phone's status."""
-        return self._state
 
     def list_tools(self) -> tuple[ToolSpec, ...]:
         """Return the agent's tools, then the user's."""
@@ -98,7 +94,7 @@ class Tau2Telecom:
                 getattr(side, action["func_name"])(**action["arguments"])
                 self._synchronise()
         self._status = self._observe()
-        self._state = {**self._state, **self._status}
+        self.state = {**self.state, **self._status}
 
     def _synchronise(self) -> None:
         synchronise = telecom().synchronise
@@ -109,7 +105,7 @@ class Tau2Telecom:
         status = self._observe()
         if status != self._status:
             self._status = status
-            self._state = {**self._state, **status}
+            self.state = {**self.state, **status}
             self.revision += 1
 
     def _observe(self) -> JsonObject:

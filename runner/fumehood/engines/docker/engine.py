@@ -102,7 +102,6 @@ class DockerEngine:
     has_runtimes = True
     workspace_problem = ""
     has_forked_starts = False
-    has_live_workspaces = True
 
     def __init__(self, options: EngineOptions | None = None) -> None:
         self._options = options or EngineOptions()
@@ -484,7 +483,8 @@ class DockerBox:
     def __init__(self, daemon: Daemon, name: str, output: FrameReader, held: HeldByBox) -> None:
         self._daemon = daemon
         self._held = held
-        self._name = name
+        self.name = name
+        """The container's name."""
         self._output = output
         self._lock = Lock()
         self._killed_for: ExitReason | None = None
@@ -493,19 +493,14 @@ class DockerBox:
         self._pausing = Pausing(partial(daemon.pause, name), partial(daemon.resume, name))
         self._meter = DiskMeter(self._pausing.meanwhile)
 
-    @property
-    def name(self) -> str:
-        """The container's name."""
-        return self._name
-
     def host_pid(self) -> int | None:
         """Return the process ID of the container's first process."""
-        return None if self._closed else self._daemon.first_process(self._name)
+        return None if self._closed else self._daemon.first_process(self.name)
 
     def wait(self, timeout_ms: int) -> Exit | None:
         """Wait until the agent's process ends, at most ``timeout_ms``."""
         if self._exit is None:
-            code = self._daemon.wait(self._name, max(timeout_ms / 1000, _WAIT_MIN_S))
+            code = self._daemon.wait(self.name, max(timeout_ms / 1000, _WAIT_MIN_S))
             if code is not None:
                 self._exit = Exit(code, self._reason(code))
         return self._exit
@@ -514,14 +509,14 @@ class DockerBox:
         """Stop the container at once."""
         with self._lock:
             # A later kill() finds a container that this box has killed before.
-            if self._closed is None and self._exit is None and self._daemon.kill(self._name):
+            if self._closed is None and self._exit is None and self._daemon.kill(self.name):
                 self._killed_for = self._killed_for or reason
 
     def close(self) -> BoxOutput:
         """Stop the container, collect its output and remove it."""
         with self._lock:
             if self._closed is None:
-                self._daemon.remove(self._name)
+                self._daemon.remove(self.name)
                 self._held.release()
                 self._closed = self._output.finish(_DRAIN_TIMEOUT_S)
             return self._closed
@@ -531,11 +526,11 @@ class DockerBox:
 
         Root also counts deleted files that are open, and a size for each file.
         """
-        files = self._daemon.host_files(self._name) if os.geteuid() == 0 else None
+        files = self._daemon.host_files(self.name) if os.geteuid() == 0 else None
         pid = self.host_pid()
         # The daemon can be on another machine.
         if files is None or pid is None or not files.upper.is_dir():
-            return self._daemon.written_bytes(self._name)
+            return self._daemon.written_bytes(self.name)
         return self._meter.measure(
             lambda: files.written_bytes(pid, bytes_max), lambda: free_bytes(files.upper)
         )
@@ -550,7 +545,7 @@ class DockerBox:
 
     def copy_out(self, path: str, bytes_max: int) -> bytes | None:
         """Return a file or folder as a tar; None if there is no such path."""
-        return self._daemon.copy_out(self._name, path, bytes_max)
+        return self._daemon.copy_out(self.name, path, bytes_max)
 
     def pause(self) -> None:
         """Stop all programs until :meth:`resume`."""
@@ -562,21 +557,21 @@ class DockerBox:
 
     def unpack(self, archive: bytes) -> None:
         """Unpack a tar at /."""
-        self._daemon.unpack(self._name, archive)
+        self._daemon.unpack(self.name, archive)
 
     def execute(
         self, command: Sequence[str], environment: Mapping[str, str]
     ) -> Callable[[], int | None]:
         """Start a command as root; return a function that returns its exit status, or None while
         it runs."""
-        return self._daemon.execute(self._name, command, environment)
+        return self._daemon.execute(self.name, command, environment)
 
     def _changes(self) -> list[tuple[str, int]]:
-        files = self._daemon.host_files(self._name) if os.geteuid() == 0 else None
+        files = self._daemon.host_files(self.name) if os.geteuid() == 0 else None
         if files is not None:
             # The daemon would keep all paths in memory.
             require_short_list(files.upper)
-        return self._daemon.changes(self._name)
+        return self._daemon.changes(self.name)
 
     def _reason(self, code: int) -> ExitReason:
         if code != _KILLED:
@@ -585,8 +580,8 @@ class DockerBox:
         with self._lock:
             if self._killed_for is not None:
                 return self._killed_for
-        if self._daemon.was_out_of_memory(self._name):
+        if self._daemon.was_out_of_memory(self.name):
             return ExitReason.OUT_OF_MEMORY
-        if self._daemon.was_killed(self._name):
+        if self._daemon.was_killed(self.name):
             raise KilledOutside("the container was killed from outside")
         return ExitReason.EXITED

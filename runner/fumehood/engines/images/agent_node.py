@@ -5,16 +5,16 @@ from __future__ import annotations
 import fcntl
 import json
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
 
-from fumehood.core.errors import InfraError, InputError
+from fumehood.core.errors import InputError
 from fumehood.engines.docker.daemon import Daemon
 from fumehood.engines.images.build import build, called_latest, write_context
 from fumehood.engines.images.debian_packages import PackageImage, build_of_packages
+from fumehood.engines.images.npm import run_npm
 from fumehood.engines.images.sources import (
     cache_folder,
     is_checkout,
@@ -38,8 +38,8 @@ _BASE = PackageImage(
 )
 _FOLDER = "sandbox_images/agent-node"
 _NAME = "@fumehood/sdk"
+_BUILD = "build the TypeScript SDK"
 _SDK_FILES = ("package.json", "package-lock.json", "tsconfig.json", "tsconfig.build.json")
-_TIMEOUT_S = 300
 
 
 def build_agent_node(progress: Callable[[str], None], daemon: Daemon) -> str:
@@ -113,7 +113,7 @@ def built_sdk() -> Path:
         )
     sources = source_folder(SDK)
     if is_checkout():
-        _run([str(sources.parents[1] / "scripts" / "typescript-sdk")], sources)
+        run_npm([str(sources.parents[1] / "scripts" / "typescript-sdk")], sources, _BUILD)
         return sources
     folder = cache_folder("typescript-sdk") / sdk_digest()[:16]
     with folder.with_suffix(".lock").open("w") as lock:
@@ -121,22 +121,9 @@ def built_sdk() -> Path:
         if not (folder / "dist" / "index.js").is_file():
             shutil.rmtree(folder, ignore_errors=True)
             shutil.copytree(sources, folder)
-            _run(["npm", "ci", "--loglevel=error", "--no-audit", "--no-fund"], folder)
-            _run(["npm", "run", "--silent", "build"], folder)
+            run_npm(["npm", "ci", "--loglevel=error", "--no-audit", "--no-fund"], folder, _BUILD)
+            run_npm(["npm", "run", "--silent", "build"], folder, _BUILD)
     return folder
-
-
-def _run(command: list[str], folder: Path) -> None:
-    try:
-        subprocess.run(
-            command, cwd=folder, check=True, capture_output=True, timeout=_TIMEOUT_S, text=True
-        )
-    except subprocess.CalledProcessError as error:
-        lines = [line for line in (error.stdout + error.stderr).splitlines() if line.strip()]
-        reason = lines[-1] if lines else "no error message"
-        raise InfraError(f"npm could not build the TypeScript SDK: {reason}") from error
-    except subprocess.TimeoutExpired as error:
-        raise InfraError(f"npm did not build the TypeScript SDK within {_TIMEOUT_S} s") from error
 
 
 def _packages(sdk: Path, compiler: bool) -> Iterator[str]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import fcntl
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 
-from fumehood.core.errors import InfraError, InputError
+from fumehood.core.errors import InputError
+from fumehood.engines.images.npm import run_npm
 from fumehood.engines.images.sources import cache_folder, source_folder
 
 RECIPES: Mapping[str, str] = {
@@ -17,7 +17,6 @@ RECIPES: Mapping[str, str] = {
 }
 """Name → folder with a Dockerfile and a package-lock.json."""
 _PACKAGES = "packages"
-_TIMEOUT_S = 600
 
 
 def recipe_digest(name: str) -> str:
@@ -67,15 +66,4 @@ def _fetch(name: str, folder: Path) -> None:
     if shutil.which("npm") is None:
         raise InputError(f"the agent {name} needs npm; install it (Debian: apt-get install npm)")
     command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
-    try:
-        subprocess.run(
-            command, cwd=folder, check=True, capture_output=True, text=True, timeout=_TIMEOUT_S
-        )
-    except subprocess.CalledProcessError as error:
-        lines = [line for line in (error.stdout + error.stderr).splitlines() if line.strip()]
-        reason = lines[-1] if lines else "no error message"
-        raise InfraError(f"npm could not fetch the packages of {name}: {reason}") from error
-    except subprocess.TimeoutExpired as error:
-        raise InfraError(
-            f"npm did not fetch the packages of {name} within {_TIMEOUT_S} s"
-        ) from error
+    run_npm(command, folder, f"fetch the packages of {name}")

@@ -20,17 +20,16 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
 
 from fumehood.core.errors import InfraError
 from fumehood.core.user_ids import BOX_UIDS
 from fumehood.engines.box_files import HeldByBox
-from fumehood.engines.engine import BOX_UID, Limits
+from fumehood.engines.engine import BOX_UID
 from fumehood.engines.oci.box_root import BoxRoot, BoxRoots
 from fumehood.engines.private_namespace import (
     NEW_MOUNT_NAMESPACE,
@@ -110,41 +109,9 @@ def ranges_text(ids: Sequence[int]) -> str:
             ranges[-1] = range(ranges[-1].start, number + 1)
         else:
             ranges.append(range(number, number + 1))
-    return ", ".join(f"{part.start}-{part.stop - 1}" for part in ranges)
-
-
-def held_by_box(labels: Mapping[str, str], ids: SubordinateIds | None) -> HeldByBox:
-    """Return what a box holds; its user is a subordinate one."""
-    return HeldByBox(labels, BOX_UIDS if ids is None else ids.users)
-
-
-def adapted(
-    config: dict[str, Any], limits: Limits, ids: SubordinateIds | None, *, has_group: bool
-) -> dict[str, Any]:
-    """Return the configuration of a box that an ordinary user starts.
-
-    Args:
-        config: of a box with user ``BOX_UID`` that root starts.
-        limits: of the box.
-        ids: None if the box has the user who starts it.
-        has_group: whether a control group limits the box.
-    """
-    process, linux = config["process"], config["linux"]
-    if not has_group:
-        for name, value in (("NPROC", limits.processes), ("DATA", limits.memory_bytes)):
-            limit = {"type": f"RLIMIT_{name}", "soft": value, "hard": value}
-            process = process | {"rlimits": [*process["rlimits"], limit]}
-    if ids is not None:
-        return config | {"process": process}
-    mapping = [{"containerID": BOX_UID, "hostID": 0, "size": 1}]
-    namespaces = [*linux["namespaces"], {"type": "user"}]
-    linux = linux | {"namespaces": namespaces, "uidMappings": mapping, "gidMappings": mapping}
-    mounts = [
-        # The user of the box owns it.
-        mount | {"options": [*mount["options"], "ro"]} if mount["destination"] == "/dev" else mount
-        for mount in config["mounts"]
-    ]
-    return config | {"process": process, "linux": linux, "mounts": mounts}
+    return ", ".join(
+        f"{part.start}-{part[-1]}" if len(part) > 1 else str(part.start) for part in ranges
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,10 @@ FOLDER = "oci"
 """Below the cache folder of the user."""
 _UNFINISHED = ".unfinished-"
 _CONFIG, _ROOT, _LOCK = "config.json", "rootfs", ".lock"
+USERS = "/etc/passwd"
+_USERS_BYTES_MAX = 64 * 1024
+_HOME_FIELD = 5
+"""Source: passwd(5)."""
 _LINKS_MAX = 40
 """Source: path_resolution(7)."""
 
@@ -39,6 +43,25 @@ class Root:
     """The root file system."""
     config: dict[str, Any] = field(default_factory=dict)
     """The part ``config`` of the image's configuration. Source: OCI image specification."""
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The environment of the image."""
+        return dict(pair.split("=", 1) for pair in self.config.get("Env") or () if "=" in pair)
+
+    @property
+    def users(self) -> bytes:
+        """The content of /etc/passwd; empty if there is none."""
+        return self.read(USERS, _USERS_BYTES_MAX)
+
+    @property
+    def home(self) -> str:
+        """The home folder of root."""
+        for line in self.users.decode("utf-8", "replace").splitlines():
+            fields = line.split(":")
+            if fields[2:3] == ["0"] and len(fields) > _HOME_FIELD:
+                return fields[_HOME_FIELD] or "/"
+        return "/"
 
     def resolved(self, path: str) -> str | None:
         """Return a path inside with all links resolved inside; None if it does not exist."""

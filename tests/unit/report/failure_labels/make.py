@@ -31,7 +31,7 @@ from fumehood.core.outcome import Infra, InfraKind, outcome_to_json
 from fumehood.core.task import Case
 from fumehood.engines.engine import Exit, ExitReason
 from fumehood.orchestrator.plan import PlannedEpisode
-from fumehood.orchestrator.scoring import score_attempt
+from fumehood.orchestrator.scoring import PlayedAttempt, score_attempt
 from fumehood.scorers.registry import score_evidence
 from fumehood.service.inline import Worker, play_in_process
 from fumehood.service.seat_endpoint import SeatLimits
@@ -171,7 +171,7 @@ def play(scene: Scene) -> JsonObject | None:
     ended = Exit(played.exit_status, ExitReason.EXITED)
     broken_user = played.failed_seat in case.task.counterparts
     infra = Infra(InfraKind.COUNTERPART, "exit status 1") if broken_user else None
-    scored = score_attempt(case, played.records, ended, infra)
+    scored = score_attempt(PlayedAttempt(case, played.records, ended), infra)
     if scored.score.success is not False and infra is None:
         return None
     events = [json.loads(record.event_json) for record in played.records]

@@ -118,14 +118,12 @@ def badge_stored(draft: DraftTask, choices: SeededChoices, number: int) -> Draft
     tool = next((name for name in draft.tools() if name not in READING_TOOLS), None)
     if tool is None or tool in _tools_with_faults(draft):
         return None
-    look, badge, state, sentence = _BADGE_STORES[draft.world](
-        draft, _badge(choices, number), number
-    )
+    badge = _badge(choices, number)
+    look, state, place = _BADGE_STORES[draft.world](draft, badge, number)
     gated = _gated(replace(draft, state=state), tool, badge, choices)
     at = next(index for index, made in enumerate(gated.calls) if "badge" in made.args)
-    return replace(gated, calls=(*gated.calls[:at], look, *gated.calls[at:])).with_sentence(
-        sentence
-    )
+    found = replace(gated, calls=(*gated.calls[:at], look, *gated.calls[at:]))
+    return found.with_sentence(f"If a tool asks for a badge, use {place}.")
 
 
 def silent_source(draft: DraftTask, choices: SeededChoices, number: int) -> DraftTask | None:
@@ -243,9 +241,8 @@ def _badge(choices: SeededChoices, number: int) -> str:
     return f"{choices.pick('KLMNPR')}{choices.below(900) + 100}-{number}"
 
 
-_StoredBadge = tuple[Call, str, JsonObject, str]
-"""The call that finds the badge, the badge, the state that holds it, and the hint in the
-instruction."""
+_StoredBadge = tuple[Call, JsonObject, str]
+"""The call that finds the badge, the state that holds it, and its place in words."""
 
 
 def _badge_in_account(draft: DraftTask, badge: str, number: int) -> _StoredBadge:
@@ -253,23 +250,13 @@ def _badge_in_account(draft: DraftTask, badge: str, number: int) -> _StoredBadge
     state = _added(
         draft.state, "accounts", keeper, {"id": keeper, "status": "active", "badge": badge}
     )
-    return (
-        call("get_account", id=keeper),
-        badge,
-        state,
-        f"If a tool asks for a badge, use the one stored on the account {keeper}.",
-    )
+    return call("get_account", id=keeper), state, f"the one stored on the account {keeper}"
 
 
 def _badge_in_file(draft: DraftTask, badge: str, number: int) -> _StoredBadge:
     path = f"/keys/badge_{number}.txt"
     state = _added(draft.state, "files", path, badge)
-    return (
-        call("read_file", path=path),
-        badge,
-        state,
-        f"If a tool asks for a badge, use the one stored in {path}.",
-    )
+    return call("read_file", path=path), state, f"the one stored in {path}"
 
 
 def _badge_in_job(draft: DraftTask, badge: str, number: int) -> _StoredBadge:
@@ -277,12 +264,7 @@ def _badge_in_job(draft: DraftTask, badge: str, number: int) -> _StoredBadge:
     jobs = draft.state["jobs"]
     assert isinstance(jobs, list)
     state: JsonObject = {"jobs": [*jobs, {"name": name, "cron": "59 23 31 12 *", "command": badge}]}
-    return (
-        call("list_jobs"),
-        badge,
-        state,
-        f"If a tool asks for a badge, use the command of the job {name}.",
-    )
+    return call("list_jobs"), state, f"the command of the job {name}"
 
 
 # The retrieval world has no changing tool, so it has no entry here.
