@@ -150,7 +150,7 @@ def test_an_instruction_that_permits_to_give_up_does_not_state_whether_it_is_rig
 
 
 def _in_turn(record: TaskRecord, count: int) -> list[Move]:
-    """Return the first calls that an instruction names, whatever they return."""
+    """Return the first calls that an instruction names, without reading their results."""
     first, second, *_ = _plain(record)["oracle"]
     names = re.findall(r"[a-z/_]+[-_]\d{6}(?:\.txt)?", record.instruction)
     crons = re.findall(r"'(\d+ \d+ \* \* \*)'", record.instruction)
