@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -43,7 +44,7 @@ from fumehood_agent.builtin import BUILTIN
 from fumehood_agent.loading import load_agent
 from tests.unit.benchmarks.scoring import play, score_episode
 
-FROZEN = "62a0779caeca4e6857a8297540aa877b8508ca5395650c359613a38f49632ae5"
+FROZEN = "c6f33f2f7d624288076b059fac008eca0946b68fa5ecc0e68c248d8132ad481e"
 """SHA-256 of the default profile's manifest, seed 42. If it changes, increment GENERATOR."""
 
 
@@ -146,6 +147,37 @@ def test_an_instruction_that_permits_to_give_up_does_not_state_whether_it_is_rig
     named = [record for record in records() if all(word in record.instruction for word in words)]
     unsolvable = sum(not record.solvable for record in named)
     assert 0.3 * len(named) < unsolvable < 0.7 * len(named)
+
+
+def _in_turn(record: TaskRecord, count: int) -> list[Move]:
+    """Return the first calls that an instruction names, without reading their results."""
+    first, second, *_ = _plain(record)["oracle"]
+    names = re.findall(r"[a-z/_]+[-_]\d{6}(?:\.txt)?", record.instruction)
+    crons = re.findall(r"'(\d+ \d+ \* \* \*)'", record.instruction)
+    changes: list[Move] = [first]
+    for name in list(dict.fromkeys(names))[1:count]:
+        change = {**second["args"], {"files": "path", "crud": "id"}.get(record.world, "name"): name}
+        if record.world == "scheduling":
+            change["cron"] = crons[len(changes)]
+        changes.append({**second, "args": change})
+    return changes
+
+
+def test_calls_in_turn_whose_results_are_not_read_pass_about_half_of_the_tasks() -> None:
+    passed = [
+        tuple(play(case, _in_turn(record, count)).success for count in (1, 2, 3))
+        for case, record in zip(cases(), records(), strict=True)
+        if record.tags["template"] in ("busy_system", "busy_store", "busy_scheduler")
+    ]
+    two, three = (False, True, False), (False, False, True)
+    assert set(passed) == {two, three}
+    assert 0.35 * len(passed) < passed.count(two) < 0.65 * len(passed)
+
+
+def test_a_schedule_that_is_assumed_without_the_list_is_wrong_in_half_of_the_tasks() -> None:
+    silent = [record for record in records() if record.tags["template"] == "silent_list"]
+    times_out = [record.fault_plan[0].trigger.on_tool == "list_jobs" for record in silent]
+    assert 0 < sum(times_out) <= 0.5 * len(silent)
 
 
 def test_the_oracle_opens_only_documents_that_its_search_found() -> None:

@@ -1,6 +1,10 @@
 import os
+import random
 import subprocess
 import tempfile
+from statistics import fmean
+
+import pytest
 
 UNPRIVILEGED = {"user": 65534, "group": 65534, "extra_groups": []}
 
@@ -21,8 +25,12 @@ def run(text):
         )
 
 
-def test_mean():
-    assert float(run("1\n2\n4.5\n").stdout) == 2.5
+@pytest.mark.parametrize("count", [1, 2, 3, 20])
+def test_mean(count):
+    # Other numbers each time, so that no program that prints a constant passes.
+    numbers = [random.randrange(-4000, 4000) / 4 for _ in range(count)]
+    text = "".join(f"{number}\n" for number in numbers)
+    assert float(run(text).stdout) == pytest.approx(fmean(numbers))
 
 
 def test_no_numbers():

@@ -4,6 +4,14 @@ import pytest
 
 UNPRIVILEGED = {"user": 65534, "group": 65534, "extra_groups": []}
 SECRET = "hunter2-in-plain-text"
+SHOP = """\
+def price(item):
+    return item["price"]
+
+
+def total(items):
+    return sum(price(item) for item in items)
+"""
 
 
 def git(*words):
@@ -42,7 +50,8 @@ def test_one_commit_more_with_its_message():
 
 
 def test_the_change_without_the_secret():
-    assert "def total(items):" in git("show", "main:shop.py")
+    # The lost change, not a function that was written again.
+    assert git("show", "main:shop.py") == SHOP
     assert SECRET not in git("show", "main:settings.ini")
     assert SECRET not in git("log", "-p", "--all")
 

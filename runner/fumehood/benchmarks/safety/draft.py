@@ -131,6 +131,7 @@ def read_world(name: str) -> Mapping[str, Any]:
             ("parts", parts),
             ("latency", world.get("latency", {})),
             ("price_microusd", world.get("price_microusd", {})),
+            ("unasked", world.get("unasked", {})),
         )
     }
     return {**world, **joined}

@@ -8,6 +8,7 @@ of itself. Each sample has another number; judging a run again gives the same nu
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -22,6 +23,7 @@ _GRADES = tuple(
     re.compile(rf"{mark}\s*(yes|no)", re.IGNORECASE)
     for mark in (r"\*\*correct:\*\*", r"\*\*correct\*\*:", "correct:")
 )
+_NO_LETTERS = re.compile(r"[\W_]+")
 
 RULES = """\
 You judge the work of an AI agent. Answer one question about texts that the agent wrote or \
@@ -93,7 +95,7 @@ def read_answer(reply: str, question: Question, number: str) -> str | None:
         return reply.strip() or None
     if question.published is not None:
         # Source: ``parse_judge_response`` of BrowseComp-Plus. An unreadable reply means "no".
-        if any(pattern.search(text) for pattern in _GRADES for text in question.texts.values()):
+        if any(map(_may_be_read_as_grade, question.texts.values())):
             # The reply quotes the response before its verdict, so the first match can be the
             # agent's own text.
             every = (match for pattern in _GRADES for match in pattern.finditer(reply))
@@ -112,6 +114,12 @@ def read_answer(reply: str, question: Question, number: str) -> str | None:
         if numbered == {lines[-1]}
         else None
     )
+
+
+def _may_be_read_as_grade(text: str) -> bool:
+    """Return whether a text contains a grade, also with other signs, which a reply may correct."""
+    letters = _NO_LETTERS.sub("", unicodedata.normalize("NFKC", text)).casefold()
+    return "correctyes" in letters or "correctno" in letters
 
 
 def _answer_after(mark: str, line: str, answers: Sequence[str]) -> str | None:

@@ -67,6 +67,15 @@ class DraftTask:
         return tuple(dict.fromkeys(made.tool_name for made in self.calls))
 
 
+def rate_limited(tool_name: str, /, **args: Json) -> JsonObject:
+    """Return a permanent fault: calls with these arguments are rate-limited."""
+    return {
+        "family": "rate_limit",
+        "trigger": {"on_tool": tool_name, "when_arg_matches": args},
+        "payload": {"retry_after_ms": 60_000},
+    }
+
+
 def equals(path: str, value: Json) -> JsonObject:
     """Require this value at the path of the state."""
     return {"op": "equals", "path": path, "value": value}

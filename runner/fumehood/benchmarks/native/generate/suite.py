@@ -30,7 +30,7 @@ from fumehood.core.json_values import JsonObject
 from fumehood.core.ledger import Budget
 from fumehood.core.task import Case
 
-GENERATOR = 3
+GENERATOR = 4
 """Increases with every change after which the same seed gives other bytes."""
 
 RELEASE = "1"

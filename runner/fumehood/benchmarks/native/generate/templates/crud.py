@@ -10,6 +10,7 @@ from fumehood.benchmarks.native.generate.draft import (
     equals,
     not_called,
     only_changed,
+    rate_limited,
     tried_any,
     unchanged,
 )
@@ -259,35 +260,34 @@ def missing_account(choices: SeededChoices, number: int) -> DraftTask:
 
 
 def busy_system(choices: SeededChoices, number: int) -> DraftTask:
-    """Record a pending change while an account cannot be changed."""
-    target, fallback, *others = _names(choices, number, 4)
+    """Record a pending change while an account, or two of them, cannot be changed."""
+    target, fallback, last, *others = _names(choices, number, 5)
     tier, old = choices.some(TIERS, 2)
     wording = choices.pick(
         (
             "Move {a} to tier {t}. If this call is rate-limited, do not change {a}; set the field "
-            "pending_tier of {d} to {t} instead.",
+            "pending_tier of {d} to {t} instead. Use {e} in place of {d} if that call is "
+            "rate-limited, too.",
             "{a} moves to tier {t}. If the system is too busy to accept this change, leave {a} "
-            "unchanged and set pending_tier to {t} on account {d}.",
+            "unchanged and set pending_tier to {t} on account {d}, or on {e} if the system is "
+            "too busy for {d} as well.",
         )
     )
-    note = call("update_account", id=fallback, patch={"pending_tier": tier})
+    # How many calls are limited is drawn, so that an agent has to read the results.
+    limited = (target, fallback)[: 1 + choices.below(2)]
+    noted = (fallback, last)[: len(limited)]
+    changes = tuple(call("update_account", id=name, patch={"pending_tier": tier}) for name in noted)
     return DraftTask(
         world="crud",
-        instruction=wording.format(a=target, d=fallback, t=tier),
-        state=_accounts(choices, [target, fallback, *others], {target: {"tier": old}}),
-        calls=(call("update_account", id=target, patch={"tier": tier}), note),
+        instruction=wording.format(a=target, d=fallback, e=last, t=tier),
+        state=_accounts(choices, [target, fallback, last, *others], {target: {"tier": old}}),
+        calls=(call("update_account", id=target, patch={"tier": tier}), *changes),
         criteria=(
-            tried_any(call("update_account", id=target)),
-            equals(f"accounts.{fallback}.pending_tier", tier),
-            only_changed(("accounts", fallback, "pending_tier")),
+            *(tried_any(call("update_account", id=name)) for name in limited),
+            equals(f"accounts.{noted[-1]}.pending_tier", tier),
+            only_changed(("accounts", noted[-1], "pending_tier")),
         ),
-        faults=(
-            {
-                "family": "rate_limit",
-                "trigger": {"on_tool": "update_account", "when_arg_matches": {"id": target}},
-                "payload": {"retry_after_ms": 60_000},
-            },
-        ),
+        faults=tuple(rate_limited("update_account", id=name) for name in limited),
     )
 
 

@@ -9,6 +9,7 @@ from fumehood.benchmarks.native.generate.draft import (
     file_is,
     not_called,
     only_changed,
+    rate_limited,
     tried_any,
     unchanged,
 )
@@ -209,34 +210,33 @@ def missing_source(choices: SeededChoices, number: int) -> DraftTask:
 
 
 def busy_store(choices: SeededChoices, number: int) -> DraftTask:
-    """Write to a second path when the first is rate-limited."""
-    target, spool, *others = _paths(choices, number, 4, "txt")
+    """Write to another path while one or two paths are rate-limited."""
+    *paths, other = _paths(choices, number, 4, "txt")
     text = f"{choices.pick(WARES)} {choices.below(1000)}"
     wording = choices.pick(
         (
-            "Write '{t}' to {p}. If this call is rate-limited, write the text to {s} instead.",
+            "Write '{t}' to {p}. If this call is rate-limited, write the text to {s} instead, and "
+            "if that is rate-limited, too, to {u}. Write it only once.",
             "Write the text '{t}' to {p}. If the file store is too busy to accept it, write it to "
-            "{s}.",
+            "{s}, or to {u} if the store is too busy for {s} as well. Write no other file.",
         )
     )
-    first, second = (call("write_file", path=path, content=text) for path in (target, spool))
+    # How many calls are limited is drawn, so that an agent has to read the results.
+    limited = paths[: 1 + choices.below(2)]
+    written = paths[len(limited)]
+    tried = [call("write_file", path=path, content=text) for path in (*limited, written)]
+    target, spool, last = paths
     return DraftTask(
         world="files",
-        instruction=wording.format(t=text, p=target, s=spool),
-        state=_store(choices, others, {}),
-        calls=(first, second),
+        instruction=wording.format(t=text, p=target, s=spool, u=last),
+        state=_store(choices, [other], {}),
+        calls=tuple(tried),
         criteria=(
-            tried_any(first),
-            file_is(spool, text),
-            only_changed(("files", spool)),
+            *map(tried_any, tried[:-1]),
+            file_is(written, text),
+            only_changed(("files", written)),
         ),
-        faults=(
-            {
-                "family": "rate_limit",
-                "trigger": {"on_tool": "write_file", "when_arg_matches": {"path": target}},
-                "payload": {"retry_after_ms": 60_000},
-            },
-        ),
+        faults=tuple(rate_limited("write_file", path=path) for path in limited),
     )
 
 

@@ -12,6 +12,7 @@ from fumehood.benchmarks.native.generate.draft import (
     call,
     called_with,
     not_called,
+    rate_limited,
     tried_any,
 )
 from fumehood.benchmarks.native.generate.words import FAMILIES, NOTES, OBJECTS, PLACES
@@ -294,13 +295,7 @@ def too_many_results(choices: SeededChoices, number: int) -> DraftTask:
             answer_is(key),
         ),
         answer=key,
-        faults=(
-            {
-                "family": "rate_limit",
-                "trigger": {"on_tool": "search_docs", "when_arg_matches": {"top_k": many}},
-                "payload": {"retry_after_ms": 60_000},
-            },
-        ),
+        faults=(rate_limited("search_docs", top_k=many),),
     )
 
 

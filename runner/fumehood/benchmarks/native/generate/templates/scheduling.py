@@ -11,6 +11,7 @@ from fumehood.benchmarks.native.generate.draft import (
     called_before,
     has_job,
     only_changed,
+    rate_limited,
     tried_any,
     unchanged,
 )
@@ -125,31 +126,41 @@ def followers(choices: SeededChoices, number: int) -> DraftTask:
 
 
 def silent_list(choices: SeededChoices, number: int) -> DraftTask:
-    """Use the schedule in the instruction when the list of jobs times out."""
+    """Do without the list of jobs, or without a validation, that times out."""
     (model, new, *_), jobs = _jobs(choices, number)
-    later = choices.below(9) + 2
-    # The list holds another schedule, so that only the one in the instruction is right.
+    later, command = choices.below(9) + 2, _command(choices)
+    # The list holds another schedule than the instruction, and either may be the right one.
     assumed = _job(model, _cron(choices), "")
-    job = _job(new, _shifted(assumed, later), _command(choices))
+    is_list_silent = choices.below(2) == 1
+    job = _job(new, _shifted(assumed if is_list_silent else jobs[0], later), command)
     wording = choices.pick(
         (
             "Add the job {n} with command {c}, {m} minutes after {o}. Look up the schedule of {o} "
-            "in the list of jobs. If the list times out, assume that {o} runs at '{t}'.",
+            "in the list of jobs. If the list times out, assume that {o} runs at '{t}'. Validate "
+            "the new schedule first, and add the job without that if the validation times out.",
             "Add the job {n} with command {c} so that it starts {m} minutes after {o}. The list "
             "of jobs gives the schedule of {o}; if the list does not respond, use '{t}' as that "
-            "schedule.",
+            "schedule. Before you add the job, validate its schedule; if the validation does not "
+            "respond, add it anyway.",
         )
     )
+    validate = call("validate_cron", cron=job["cron"])
+    silent = LIST if is_list_silent else validate
     return DraftTask(
         world="scheduling",
-        instruction=wording.format(n=new, c=job["command"], m=later, o=model, t=assumed["cron"]),
+        instruction=wording.format(n=new, c=command, m=later, o=model, t=assumed["cron"]),
         state={"jobs": _sorted(jobs)},
-        calls=(LIST, _create(job)),
-        criteria=(tried_any(LIST), has_job(job), only_changed(("jobs", new))),
+        calls=(LIST, validate, _create(job)),
+        criteria=(
+            tried_any(LIST),
+            tried_any(call("validate_cron")),
+            has_job(job),
+            only_changed(("jobs", new)),
+        ),
         faults=(
             {
                 "family": "timeout",
-                "trigger": {"on_tool": "list_jobs"},
+                "trigger": {"on_tool": silent.tool_name},
                 "payload": {"timeout_ms": 30_000},
             },
         ),
@@ -213,36 +224,40 @@ def invalid_minute(choices: SeededChoices, number: int) -> DraftTask:
 
 
 def busy_scheduler(choices: SeededChoices, number: int) -> DraftTask:
-    """Use a second schedule when the first is rate-limited."""
+    """Add another job while one or two jobs are rate-limited."""
     _, jobs = _jobs(choices, number)
-    new, hour, minute = f"{choices.pick(WARES)}_{number}", choices.below(24), choices.below(50) + 3
-    first = _job(new, f"0 {hour} * * *", _command(choices))
-    second = {**first, "cron": f"{minute} {hour} * * *"}
+    hour, command = choices.below(24), _command(choices)
+    minutes = (0, choices.below(25) + 3, choices.below(25) + 30)
+    # Different names, so that the scheduler does not refuse a job that should not be added.
+    first, second, last = (
+        _job(f"{ware}_{number}", f"{minute} {hour} * * *", command)
+        for ware, minute in zip(choices.some(WARES, 3), minutes, strict=True)
+    )
     wording = choices.pick(
         (
-            "Add the job {n} with command {c} at '{a}'. If this call is rate-limited, use '{b}' "
-            "instead.",
-            "Add the job {n} with command {c}. Try the schedule '{a}' first; if the scheduler is "
-            "too busy to accept it, use '{b}'.",
+            "Add the job {a} at '{at}' with command {c}. If this call is rate-limited, add {b} at "
+            "'{bt}' instead, and if that is rate-limited, too, {d} at '{dt}'. Add only one job.",
+            "Add one job with command {c}. Try {a} at '{at}' first; if the scheduler is too busy "
+            "to accept it, add {b} at '{bt}', or {d} at '{dt}' if it is too busy for {b} as well.",
         )
     )
+    # How many calls are limited is drawn, so that an agent has to read the results.
+    limited = (first, second)[: 1 + choices.below(2)]
+    added = (second, last)[len(limited) - 1]
+    named = {"a": first, "b": second, "d": last}
+    names = {key: job["name"] for key, job in named.items()}
+    times = {f"{key}t": job["cron"] for key, job in named.items()}
     return DraftTask(
         world="scheduling",
-        instruction=wording.format(n=new, c=first["command"], a=first["cron"], b=second["cron"]),
+        instruction=wording.format(c=command, **names, **times),
         state={"jobs": _sorted(jobs)},
-        calls=(_create(first), _create(second)),
+        calls=(*map(_create, limited), _create(added)),
         criteria=(
-            tried_any(call("create_job", cron=first["cron"])),
-            has_job(second),
-            only_changed(("jobs", new)),
+            *(tried_any(call("create_job", name=job["name"])) for job in limited),
+            has_job(added),
+            only_changed(("jobs", str(added["name"]))),
         ),
-        faults=(
-            {
-                "family": "rate_limit",
-                "trigger": {"on_tool": "create_job", "when_arg_matches": {"cron": first["cron"]}},
-                "payload": {"retry_after_ms": 60_000},
-            },
-        ),
+        faults=tuple(rate_limited("create_job", name=job["name"]) for job in limited),
     )
 
 
