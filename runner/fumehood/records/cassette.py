@@ -37,6 +37,9 @@ CHUNK_BYTES_MIN = 512
 FILE_BYTES_MIN = 4096
 """Space that the file of a chunk takes on a disk, at least: an agent could otherwise fill the disk
 with small objects."""
+EXPANDED_BYTES_MAX = 2 << 30
+"""Size of all bodies of an episode that is read. A chunk can occur in them any number of times, so
+a small cassette could otherwise fill the memory."""
 _DIGEST = re.compile("[0-9a-f]{64}")
 _BETWEEN_OBJECTS = re.compile(rb"(?<=\})(?=,\{|\],\")")
 
@@ -58,7 +61,8 @@ class Cassette:
         """Return an episode's exchanges; none if it was not recorded.
 
         Raises:
-            InputError: a body is missing or was changed, or the file is no list of exchanges.
+            InputError: a body is missing or was changed, the file is no list of exchanges, or the
+                bodies are larger than ``EXPANDED_BYTES_MAX``.
         """
         path = self.file(episode_id)
         try:
@@ -136,12 +140,22 @@ class Cassette:
 
     def _exchanges(self, text: str) -> Iterator[ModelExchange]:
         chunks: list[bytes] = []
+        left_bytes = EXPANDED_BYTES_MAX
         for line in text.splitlines():
             fields = json.loads(line)
             chunks.extend(self._read_chunk(str(digest)) for digest in fields.pop("chunks"))
             for name in _BODIES:
-                ranges = [chunks[first : first + count] for first, count in fields[name]]
-                fields[name] = b"".join(chunk for part in ranges for chunk in part)
+                body: list[bytes] = []
+                for first, count in fields[name]:
+                    part = chunks[first : first + count]
+                    left_bytes -= sum(map(len, part))
+                    if left_bytes < 0:
+                        raise InputError(
+                            f"{self._path}: the requests and responses of an episode have more "
+                            f"than {EXPANDED_BYTES_MAX >> 30} GiB: record smaller requests"
+                        )
+                    body += part
+                fields[name] = b"".join(body)
             yield ModelExchange(**fields)
 
     def _read_chunk(self, digest: str) -> bytes:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from fumehood.core.errors import InputError
 from fumehood.core.trace import ModelExchange
-from fumehood.records.cassette import CHUNK_BYTES_MIN, Cassette, chunks_of
+from fumehood.records.cassette import CHUNK_BYTES_MIN, EXPANDED_BYTES_MAX, Cassette, chunks_of
 
 EXCHANGE = ModelExchange(
     seat="agent",
@@ -97,6 +97,16 @@ def test_a_chunk_names_no_file_outside_the_cassette(tmp_path: Path) -> None:
     fields["chunks"][0] = "../../secret"
     cassette.file("e").write_text(json.dumps(fields) + "\n")
     with pytest.raises(InputError, match="is not a list of exchanges"):
+        cassette.read("e")
+
+
+def test_a_small_cassette_cannot_fill_the_memory(tmp_path: Path) -> None:
+    cassette = Cassette(tmp_path)
+    cassette.write("e", [replace(EXCHANGE, request=b"x" * (1 << 20))])
+    line = json.loads(cassette.file("e").read_text())
+    times = 1 + (EXPANDED_BYTES_MAX >> 20)
+    cassette.file("e").write_text(json.dumps({**line, "request": line["request"] * times}))
+    with pytest.raises(InputError, match="more than 2 GiB"):
         cassette.read("e")
 
 
