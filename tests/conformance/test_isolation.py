@@ -48,8 +48,14 @@ def test_only_tmp_is_writable(isolated: Boxes) -> None:
     try_all = """
 import json, os
 writable = []
+with open('/proc/self/mountinfo') as mounts:
+    mounted = {mount.split()[4] for mount in mounts}
 for folder, below, _ in os.walk('/'):
-    below[:] = [] if folder == '/proc' else below
+    # Files of processes belong to the box; file systems can be mounted on the other folders.
+    if folder == '/proc':
+        below[:] = [name for name in below if not (name.isdigit() or 'self' in name)]
+    if folder.startswith('/proc/') and folder not in mounted:
+        continue
     try:
         os.close(os.open(folder + '/trial', os.O_CREAT | os.O_WRONLY))
         writable.append(folder)
@@ -58,6 +64,26 @@ for folder, below, _ in os.walk('/'):
 print(json.dumps(writable))
 """
     assert json.loads(isolated.says(try_all)) == ["/tmp"]
+
+
+def test_no_file_of_the_kernel_accepts_requests_from_all_users(isolated: Boxes) -> None:
+    """Requests such as triggers for the load of the machine cost work that no limit counts."""
+    try_all = """
+import json, os, stat
+opened = []
+for folder, below, names in os.walk('/proc'):
+    # Of /proc/sys, the kernel also checks the rights when a file is written.
+    below[:] = [name for name in below if not (name.isdigit() or 'self' in name or name == 'sys')]
+    for path in (os.path.join(folder, name) for name in names):
+        try:
+            file = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:
+            continue
+        # The null device hides a file of the kernel.
+        opened += [] if stat.S_ISCHR(os.fstat(file).st_mode) else [path]
+print(json.dumps(opened))
+"""
+    assert json.loads(isolated.says(try_all)) == []
 
 
 def test_a_file_cannot_grow_beyond_its_limit(isolated: Boxes) -> None:

@@ -16,12 +16,14 @@ from fumehood.cli.leaderboard import leaderboard
 from fumehood.core.errors import InputError
 from fumehood.engines.engine import Isolation
 from fumehood.orchestrator import launch
-from fumehood.orchestrator.config import RunConfig, run_config
+from fumehood.orchestrator.config import MACHINE_SETTINGS, RunConfig, run_config
+from fumehood.orchestrator.experiment import FORMAT as EXPERIMENT
+from fumehood.orchestrator.experiment import own_plan
 from fumehood.orchestrator.launch import Progress, resume_run, start_run
 from fumehood.orchestrator.merge import merge
 from fumehood.orchestrator.run_plan import planned_of
 from fumehood.records.receipt import receipt_statement
-from fumehood.records.run_reader import RunReader
+from fumehood.records.run_reader import PLAN_FILE, RunReader
 from fumehood.records.trust import Trust
 from fumehood.records.verify import verify
 from fumehood.report.summary import run_digest
@@ -277,6 +279,27 @@ def test_a_leaderboard_ranks_no_part_of_a_run(shards: list[Path]) -> None:
     done = CliRunner().invoke(leaderboard, [str(shards[0])])
     assert isinstance(done.exception, InputError)
     assert str(done.exception) == f"{shards[0]} is only shard 1/3: merge all shards first"
+
+
+def test_a_merged_experiment_is_continued_with_no_settings_of_other_machines(
+    tmp_path: Path,
+) -> None:
+    """No signature covers the settings of the execution in the plan of a shard."""
+    experiment = {"format": EXPERIMENT, "agents": ["noop"], "run": {"engine": "inline"}}
+    file = tmp_path / "noop.yaml"
+    file.write_text(json.dumps({**experiment, "suites": [str(tasks_in(tmp_path, 2))]}))
+    shards = [tmp_path / str(number) for number in (1, 2)]
+    for number, folder in enumerate(shards, 1):
+        fumehood("experiment", str(file), "--shard", f"{number}/2", "--out", str(folder))
+        plan = json.loads((folder / PLAN_FILE).read_text())
+        foreign = {"on": "ray://elsewhere:10001", "i_trust_this_cluster": True}
+        plan["cells"][0]["config"] |= {**foreign, "engine": "process", "i_trust_this_agent": True}
+        (folder / PLAN_FILE).write_text(json.dumps(plan))
+    merge(tmp_path / "out", shards, Trust.of_user())
+    (cell,) = own_plan(tmp_path / "out").cells
+    usual = run_config({"suite": "", "agents": [""]})
+    assert all(getattr(cell.config, name) == getattr(usual, name) for name in MACHINE_SETTINGS)
+    assert "report.html" in fumehood("experiment", str(tmp_path / "out"))
 
 
 def test_a_folder_with_content_is_not_replaced(shards: list[Path]) -> None:

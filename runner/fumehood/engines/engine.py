@@ -267,6 +267,10 @@ class KilledOutside(InfraError):
     """Another process of the host killed a box, through its engine."""
 
 
+class NotEnded(InfraError):
+    """A process of a killed box does not end."""
+
+
 class TooLarge(Exception):
     """What is to be read from a workspace exceeds its limit."""
 

@@ -1,4 +1,5 @@
-"""Files of /proc that name the host or carry exact messages between boxes, which no box can read.
+"""Files of /proc that name the host, carry exact messages between boxes, or let a box slow the
+kernel down. No box can read or write them.
 
 Every engine that shares the host's kernel shows them empty. Files that programs need, such as
 /proc/stat and /proc/meminfo, describe the whole machine and remain; the threat model lists them.
@@ -14,8 +15,11 @@ _LOCKS = ("/proc/locks",)
 _COUNTERS = ("/proc/key-users", "/proc/sys/fs", "/proc/sys/kernel/pty/nr")
 """Numbers of open files, keys and terminals of the whole machine. A box can raise each one by one,
 and another box can read it exactly."""
+_TRIGGERS = ("/proc/pressure",)
+"""Every program may write triggers there. The kernel removes the triggers of a killed process one
+by one, for minutes, so its box would not end. Source: Linux, accounting/psi.rst."""
 
-MASKED = (*_NAMES, *_LOCKS, *_COUNTERS)
+MASKED = (*_NAMES, *_LOCKS, *_COUNTERS, *_TRIGGERS)
 
 MASKED_FROM_ROOT = (
     *("/proc/kpagecgroup", "/proc/kpagecount", "/proc/kpageflags", "/proc/pagetypeinfo"),

@@ -112,7 +112,7 @@ def _runs_after_check(watched: _Watched, own: str) -> bool:
     except InfraError:  # The daemon does not answer, or the box is being removed.
         return True
     except Exception as error:
-        _warn("queues of a box cannot be read", box=watched.box.name, error=repr(error))
+        warn("queues of a box cannot be read", box=watched.box.name, error=repr(error))
         return True
 
 
@@ -128,7 +128,7 @@ def _check(watched: _Watched, own: str) -> bool:
     queued = queued_bytes(watched.pid, QUEUES_BYTES_MAX)
     if queued <= QUEUES_BYTES_MAX:
         return True
-    _warn(
+    warn(
         "a box was killed because it filled queues of the kernel",
         box=watched.box.name,
         queued_bytes=queued,
@@ -183,7 +183,8 @@ def _start_time(pid: int | None) -> str:
     return stat.rpartition(")")[2].split()[_START_TIME] if stat else ""
 
 
-def _warn(message: str, **facts: object) -> None:
+def warn(message: str, **facts: object) -> None:
+    """Print a warning for the operator of the machine, with facts as ``name=value``."""
     # Imported here: boxes of bubblewrap also start without the packages of this project.
     import structlog
 

@@ -23,7 +23,7 @@ from fumehood.core.errors import InputError
 from fumehood.core.json_values import Json, JsonObject, as_object, canonical_json
 from fumehood.engines.engine import AgentKind
 from fumehood.orchestrator.agents import code_differences
-from fumehood.orchestrator.config import RunConfig
+from fumehood.orchestrator.config import MACHINE_SETTINGS, RunConfig
 from fumehood.orchestrator.experiment import (
     RUNS,
     freeze,
@@ -119,7 +119,9 @@ def merge(out: Path, shards: Sequence[Path], trust: Trust) -> None:
         for other, path in zip(others, shards[1:], strict=True):
             if other.digest != plan.digest:
                 raise InputError(f"{path} and {shards[0]} are shards of different experiments")
-        freeze(plan.with_settings(shard=None), folder)
+        # No signature covers the settings of the execution, so yours must not cover them either.
+        usual = {name: RunConfig.model_fields[name].default for name in MACHINE_SETTINGS}
+        freeze(plan.with_settings(shard=None, **usual), folder)
         runs = zip(*(runs_in(path) for path in shards), strict=True)
         for cell, parts in zip(plan.cells, runs, strict=True):
             _merge_run(folder / RUNS / cell.name, parts, trust)

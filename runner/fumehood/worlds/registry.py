@@ -163,8 +163,18 @@ def needs_outside(name: str) -> bool:
         InputError: there is no such world.
     """
     module = sys.modules[WORLDS.load(name).__module__]
-    needs_server = hasattr(module, "open_outside") and not needs_data_source(name)
-    return needs_server or hasattr(module, "CHECKER")
+    return needs_server(name) or hasattr(module, "CHECKER")
+
+
+def needs_server(name: str) -> bool:
+    """Return whether the state of a world decides what a program outside of it starts or reaches:
+    a database server, an endpoint or a workspace.
+
+    Raises:
+        InputError: there is no such world.
+    """
+    module = sys.modules[WORLDS.load(name).__module__]
+    return hasattr(module, "open_outside") and not needs_data_source(name)
 
 
 def readable_paths(spec: EpisodeSpec) -> tuple[str, ...]:

@@ -109,6 +109,30 @@ def test_an_agent_can_only_read_one_small_result_at_a_time(
     assert answer(quiet, "SELECT count(*) FROM users")["rows"] == [["2"]]
 
 
+@pytest.mark.parametrize(
+    ("sql", "reason"),
+    [
+        ("COPY t FROM PROGRAM 'id'", "pg_execute_server_program"),
+        ("COPY t FROM '/etc/passwd'", "pg_read_server_files"),
+        ("ALTER USER test SUPERUSER", "must be superuser"),
+        (
+            "CREATE FUNCTION f() RETURNS void LANGUAGE c AS '/lib/x86_64-linux-gnu/libc.so.6'",
+            "permission denied for language c",
+        ),
+    ],
+)
+def test_statements_of_a_record_reach_nothing_outside_its_database(sql: str, reason: str) -> None:
+    world = database(init_sql=f"CREATE TABLE t (line text); {sql}")
+    with pytest.raises(InfraError, match=reason):
+        world.query("SELECT 1")
+
+
+def test_a_record_can_define_functions() -> None:
+    function = "CREATE FUNCTION f() RETURNS int LANGUAGE plpgsql AS $$ BEGIN RETURN 7; END $$"
+    world = database(init_sql=f"{function}; CREATE TABLE t AS SELECT f() AS seven")
+    assert answer(world, "SELECT seven FROM t")["rows"] == [["7"]]
+
+
 def test_statements_leave_no_text_on_the_disk_that_has_no_limit(quiet: Database) -> None:
     def size_bytes() -> int:
         assert isinstance(quiet._server, postgresql.PostgreSqlServer)

@@ -105,6 +105,10 @@ def test_a_criterion_names_its_check(tmp_path: Path) -> None:
         ),
         ({"format": "fumehood.task/9"}, "format: must be 'fumehood.task/1', not 'fumehood.task/9'"),
         ({"world": "fils"}, "no world is called 'fils'; did you mean 'files'?"),
+        *(
+            ({"world": world}, f"world: {world} starts a server or opens connections: only the")
+            for world in ("knowledge_graph", "marble_database", "sql_mariadb", "workspace")
+        ),
         ({"task_id": "a b"}, "task_id: string should match pattern"),
         ({"criteria": []}, "criteria: list should have at least 1 item"),
         (

@@ -23,8 +23,10 @@ from fumehood.engines.bubblewrap.cgroups import (
     remove_unnamed_groups,
     takes_limits,
 )
-from fumehood.engines.engine import Limits
+from fumehood.engines.engine import Limits, NotEnded
+from fumehood.engines.subprocess_box import ChildBox
 
+FREEZER = Path("/sys/fs/cgroup/freezer")
 LIMITS = Limits(memory_bytes=64 << 20, cpus=0.5, processes=20)
 VERSION_1 = """
 tmpfs /sys/fs/cgroup tmpfs ro 0 0
@@ -194,3 +196,31 @@ def test_a_system_without_control_groups_limits_no_boxes(
     if mounts is not None:
         (tmp_path / "mounts").write_bytes(mounts)
     assert hierarchies.__wrapped__() is None
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0 or not FREEZER.is_dir(), reason="needs control groups v1")
+def test_a_killed_process_that_does_not_end_fails_no_attempt() -> None:
+    """An agent can hold what the kernel needs minutes to free; a frozen process ends as late."""
+    program = subprocess.Popen(["sleep", "600"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    folder = FREEZER / f"fumehood-test-{program.pid}"
+    folder.mkdir()
+    released: list[str] = []
+
+    def release() -> None:
+        released.append("all but the user")
+        raise NotEnded("a process of a box does not end")
+
+    try:
+        (folder / "cgroup.procs").write_text(str(program.pid))
+        (folder / "freezer.state").write_text("FROZEN")
+        box = ChildBox(program, 100, on_close=release)
+        assert box.wait(1) is None
+        assert box.close().stdout == b""
+        assert program.poll() is None, "the control"
+        assert released == ["all but the user"]
+    finally:
+        (folder / "freezer.state").write_text("THAWED")
+        program.kill()
+        program.wait()
+        folder.rmdir()

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from fumehood.core.clock import StoppedClock
 from fumehood.core.episode_spec import SeatSpec
-from fumehood.core.evidence import read_evidence
+from fumehood.core.evidence import AnsweredCall, read_evidence
 from fumehood.core.fault_plan import FaultRule
 from fumehood.core.gold import Gold
-from fumehood.core.json_values import short_json
+from fumehood.core.json_values import JsonObject, short_json
 from fumehood.core.ledger import Budget, BudgetKind
 from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.core.state_diff import changes
@@ -32,7 +32,9 @@ from fumehood.report.page.texts import TEXT_CHARS_MAX, shown, shown_json
 from fumehood.report.results import join_results
 from fumehood.report.traces import read_traces
 from fumehood_agent.in_process import InProcessSession
+from tests.parts.knowledge import write_checkout
 from tests.parts.memory_runs import play_run
+from tests.unit.snapshots.sites import serving
 
 ENOUGH = Budget(steps=9, calls=9, retries=9)
 UPDATE = ("update_account", {"id": "a1", "patch": {"tier": "gold"}})
@@ -184,6 +186,17 @@ def test_an_unknown_change_is_shown_as_unknown(tmp_path: Path) -> None:
     (call,) = trace.evidence.calls
     forged = replace(call, tool_name="close_account", arguments_after={"id": "a1"})
     assert list(state_changes(case.task, (forged,))) == [None], "no tool allows these arguments"
+
+
+def test_a_page_opens_no_connection_that_a_run_names(tmp_path: Path) -> None:
+    arguments: JsonObject = {"variable": "m.0"}
+    asking = AnsweredCall("agent", "get_relations", arguments, arguments, {}, None, (), "unknown")
+    folder = write_checkout(tmp_path / "checkout")
+    with serving({"/": ""}) as site:
+        state: JsonObject = {"folder": str(folder), "endpoint": site.url, "entities": {}}
+        task = replace(_case().task, world="knowledge_graph", initial_state=state)
+        assert list(state_changes(task, (asking,))) == [None]
+        assert site.requests == []
 
 
 @pytest.mark.parametrize("text", ["</script>", "<!--", "]]>", "&lt;", "\u2028", '"\\'])

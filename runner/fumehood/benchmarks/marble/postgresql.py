@@ -35,8 +35,9 @@ INSTALL = (
 )
 DEBIAN = Path("/usr/lib/postgresql")
 """Where Debian installs the programs, by version."""
-ADMIN, AGENT, DATABASE = "test", "agent", "sysbench"
-"""Names of the owner and of the database, as in the original; the agents' user has fewer rights."""
+ADMIN, OWNER, AGENT, DATABASE = "admin", "test", "agent", "sysbench"
+"""Names of the users and of the database; the original has ``test`` and ``sysbench``. Statements of a record are data of another person, so the owner of the database
+executes them: the administrator could start programs with them. The agents' user can only read."""
 LOAD_TIMEOUT_S = 60.0
 ROWS_MAX = 100
 """Limit of the rows of one result."""
@@ -66,6 +67,9 @@ CREATE USER {AGENT} CONNECTION LIMIT 5;
 GRANT pg_monitor, pg_read_all_data TO {AGENT};
 REVOKE TEMPORARY ON DATABASE {DATABASE} FROM PUBLIC;
 REVOKE CREATE ON SCHEMA public FROM PUBLIC;
+ALTER SCHEMA public OWNER TO {OWNER};
+GRANT USAGE ON LANGUAGE plpgsql TO {OWNER};
+GRANT EXECUTE ON FUNCTION pg_stat_statements_reset TO {OWNER};
 REVOKE USAGE ON LANGUAGE plpgsql FROM PUBLIC;
 REVOKE EXECUTE ON FUNCTION lo_creat(integer), lo_create(oid), lo_from_bytea(oid, bytea),
     lo_put(oid, bigint, bytea), lowrite(integer, bytea) FROM PUBLIC;
@@ -114,7 +118,7 @@ class Connection:
             raise InfraError(f"PostgreSQL: {error}") from None
 
     def run(self, script: str) -> Rows:
-        """Execute statements of this project or of a record.
+        """Execute statements of this project, or as the owner those of a record.
 
         Raises:
             StatementFailed: the server rejects one.
@@ -285,7 +289,7 @@ class PostgreSqlServer:
             [folder_of_programs / "postgres", "-D", data, *settings],
             memory_kb_max=_MEMORY_KB_MAX,
             socket=self._path,
-            connect=lambda: self._admin("postgres").close(),
+            connect=lambda: self._admin().close(),
             end_signal="QUIT",
         )
         self._agent: Connection | None = None
@@ -299,14 +303,17 @@ class PostgreSqlServer:
             raise
 
     def _create_database(self, init_sql: str, anomalies: Sequence[Anomaly]) -> None:
-        with closing(self._admin("postgres")) as admin:
-            admin.run(f"CREATE DATABASE {DATABASE}")
         with closing(self._admin()) as admin:
-            admin.run(init_sql)
+            admin.run(f"CREATE USER {OWNER}")
+            admin.run(f"CREATE DATABASE {DATABASE} OWNER {OWNER}")
+        # Later, objects of the owner could replace functions that the administrator calls.
+        with closing(self._admin(DATABASE)) as admin:
             admin.run(_RIGHTS)
-            admin.run("SELECT pg_stat_statements_reset()")
+        with closing(self._owner()) as owner:
+            owner.run(init_sql)
+            owner.run("SELECT pg_stat_statements_reset()")
             for number, anomaly in enumerate(anomalies, 1):
-                LOADS[anomaly.name](_Load(self, admin, anomaly, f"table{number}"))
+                LOADS[anomaly.name](_Load(self, owner, anomaly, f"table{number}"))
 
     def query(self, statement: str) -> Rows:
         """Execute a statement of an agent, whose user may read everything and change nothing.
@@ -342,11 +349,11 @@ class PostgreSqlServer:
 
     def hold_lock(self, statement: str) -> None:
         """Leave a session that holds a lock, and three that wait for it."""
-        holder = self._admin()
+        holder = self._owner()
         holder.run(f"BEGIN; {statement}")
         self._waiting.append(holder)
         for _ in range(3):
-            waiter = self._admin()
+            waiter = self._owner()
             waiter.begin(statement)
             self._waiting.append(waiter)
 
@@ -361,7 +368,7 @@ class PostgreSqlServer:
 
         def work() -> None:
             try:
-                with closing(self._admin()) as connection:
+                with closing(self._owner()) as connection:
                     for statement in statements:
                         connection.run(statement)
             except (InfraError, StatementFailed) as error:
@@ -375,8 +382,11 @@ class PostgreSqlServer:
         if failures:
             raise failures[0]
 
-    def _admin(self, database: str = DATABASE) -> Connection:
+    def _admin(self, database: str = "postgres") -> Connection:
         return Connection(self._path, ADMIN, database, LOAD_TIMEOUT_S)
+
+    def _owner(self) -> Connection:
+        return Connection(self._path, OWNER, DATABASE, LOAD_TIMEOUT_S)
 
 
 _NAMED_UID = 65534
@@ -404,7 +414,7 @@ class _Load:
     ``db_env_docker/anomaly_trigger``, in a fixed number instead of for a minute."""
 
     server: PostgreSqlServer
-    admin: Connection
+    owner: Connection
     anomaly: Anomaly
     table: str
 
@@ -419,7 +429,7 @@ class _Load:
     def insertion(self) -> str:
         """Create the table, and return the statement that adds a hundred rows."""
         names = ", ".join(f"name{number} varchar({self.anomaly.width})" for number in self.numbers)
-        self.admin.run(f"CREATE TABLE {self.table} (id int, {names}, time timestamp)")
+        self.owner.run(f"CREATE TABLE {self.table} (id int, {names}, time timestamp)")
         texts = ", ".join([self._text] * self.columns)
         return f"INSERT INTO {self.table} SELECT generate_series(1, 100), {texts}, now()"
 
@@ -441,32 +451,32 @@ def _insert_large_data(load: _Load) -> None:
 
 
 def _lock_contention(load: _Load) -> None:
-    load.admin.run(load.insertion())
+    load.owner.run(load.insertion())
     updates = load.updates()
     load.server.repeat(updates)
     load.server.hold_lock(updates[0])
 
 
 def _vacuum(load: _Load) -> None:
-    load.admin.run(load.insertion())
-    load.admin.run(f"ALTER TABLE {load.table} SET (autovacuum_enabled = false)")
-    load.admin.run(f"DELETE FROM {load.table} WHERE id < 90")
+    load.owner.run(load.insertion())
+    load.owner.run(f"ALTER TABLE {load.table} SET (autovacuum_enabled = false)")
+    load.owner.run(f"DELETE FROM {load.table} WHERE id < 90")
     for _ in range(ROUNDS):
-        load.admin.run(f"VACUUM FULL {load.table}")
+        load.owner.run(f"VACUUM FULL {load.table}")
 
 
 def _redundant_index(load: _Load) -> None:
-    load.admin.run(load.insertion())
+    load.owner.run(load.insertion())
     for number in range(load.columns // 2):
         name = f"index_{load.table}_{number}"
-        load.admin.run(f"CREATE INDEX {name} ON {load.table}(name{number})")
-    load.admin.run(f"CREATE INDEX index_{load.table}_id ON {load.table}(id)")
+        load.owner.run(f"CREATE INDEX {name} ON {load.table}(name{number})")
+    load.owner.run(f"CREATE INDEX index_{load.table}_id ON {load.table}(id)")
     load.server.repeat(load.updates())
 
 
 def _fetch_large_data(load: _Load) -> None:
-    load.admin.run(f"CREATE TABLE {load.table} (orderkey int, priority varchar(15), day date)")
-    load.admin.run(
+    load.owner.run(f"CREATE TABLE {load.table} (orderkey int, priority varchar(15), day date)")
+    load.owner.run(
         f"INSERT INTO {load.table} SELECT generate_series(1, 10000), '5-LOW', "
         "date '1996-03-01' + (random() * 900)::int"
     )

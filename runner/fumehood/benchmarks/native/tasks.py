@@ -45,7 +45,7 @@ from fumehood.core.virtual_time import SCENARIO, TIME
 from fumehood.layers.faults.registry import FAMILIES
 from fumehood.layers.gates import ANSWER, LIST, REQUEST
 from fumehood.worlds.declared import TOOLSET
-from fumehood.worlds.registry import WORLDS
+from fumehood.worlds.registry import WORLDS, needs_server
 
 PROFILE = "native"
 SCORER = "native"
@@ -164,9 +164,17 @@ def refuse_incoherent(record: TaskRecord) -> None:
     """Raise if the record names a tool or an argument that its world does not have.
 
     Raises:
-        SpecError: names the field and the nearest tool or argument.
+        SpecError: names the field and the nearest tool or argument, or the world is one of a
+            benchmark that starts a server or opens connections.
         InputError: there is no such world.
     """
+    if needs_server(record.world):
+        # Another person can have written the record, and the user expects no connections.
+        raise SpecError(
+            "world",
+            f"{record.world} starts a server or opens connections: only the suite of its benchmark "
+            "may use it",
+        )
     if record.world in ("declared", "declared_python"):
         _refuse_invalid_toolset(record)
     elif record.world in ("scenario", "scenario_python"):

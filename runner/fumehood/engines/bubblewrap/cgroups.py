@@ -21,7 +21,7 @@ from itertools import count
 from pathlib import Path
 
 from fumehood.core.errors import InfraError
-from fumehood.engines.engine import CPU_SHARES, ExitReason, Limits
+from fumehood.engines.engine import CPU_SHARES, ExitReason, Limits, NotEnded
 
 PREFIX = "fumehood-"
 """A group's name is this prefix and the user of the box. Groups have no common parent, because all
@@ -248,10 +248,10 @@ class BoxGroup:
         """Kill every process of the group and remove it.
 
         Raises:
-            InfraError: a process does not end.
+            NotEnded: a process does not end.
         """
         if not self.remove():
-            raise InfraError("a process of a box does not end, although it was killed")
+            raise NotEnded("a process of a box does not end, although it was killed")
 
     def remove(self) -> bool:
         """Kill every process of the group and remove it; return whether it is gone."""

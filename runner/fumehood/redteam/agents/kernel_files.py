@@ -1,4 +1,4 @@
-"""Opens kernel settings, control groups and the core pattern for writing. Changes nothing."""
+"""Opens settings, triggers, control groups and the core pattern of the kernel. Changes nothing."""
 
 from __future__ import annotations
 
@@ -70,6 +70,13 @@ def writable() -> str:
     return ",".join(found)
 
 
+def make_trigger() -> str:
+    """Watch the load. A killed process with thousands of triggers ends only after minutes."""
+    with open(os.open("/proc/pressure/cpu", os.O_RDWR), "wb", buffering=0) as file:
+        file.write(b"some 100000 2000000\0")
+    return "written"
+
+
 def make_group() -> str:
     for controller in ("", "/memory", "/unified", "/pids"):
         top = f"/sys/fs/cgroup{controller}"
@@ -86,4 +93,5 @@ for path in NAMED:
 for path in READ:
     attempt(f"read {path}", read, path)
 attempt("any file that the kernel obeys", writable)
+attempt("a trigger for the load of the machine", make_trigger)
 attempt("a new control group", make_group)

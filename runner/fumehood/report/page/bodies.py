@@ -20,7 +20,7 @@ from fumehood.report.page.texts import shown, shown_json
 from fumehood.report.results import Result
 from fumehood.report.statistics.failures import TITLES, Attribution
 from fumehood.report.traces import ReadTrace
-from fumehood.worlds.registry import WORLDS
+from fumehood.worlds.registry import WORLDS, needs_server
 
 Body = dict[str, Any]
 MESSAGES_MAX = 200
@@ -200,6 +200,9 @@ class _Replay:
 
 def _start(task: Task) -> _Replay | None:
     try:
+        if needs_server(task.world):
+            # A reader of a run starts no servers and opens no connections.
+            return None
         return _Replay(task)
     except InputError:
         return None
