@@ -65,7 +65,8 @@ REVOKE TEMPORARY ON DATABASE {DATABASE} FROM PUBLIC;
 REVOKE CREATE ON SCHEMA public FROM PUBLIC;
 REVOKE USAGE ON LANGUAGE plpgsql FROM PUBLIC;
 REVOKE EXECUTE ON FUNCTION lo_creat(integer), lo_create(oid), lo_from_bytea(oid, bytea),
-    lo_put(oid, bigint, bytea), lowrite(integer, bytea) FROM PUBLIC;
+    lo_put(oid, bigint, bytea), lowrite(integer, bytea), pg_export_snapshot(),
+    pg_notify(text, text) FROM PUBLIC;
 ALTER USER {AGENT} SET statement_timeout = '{STATEMENT_TIMEOUT_S:.0f}s';
 ALTER USER {AGENT} SET default_transaction_read_only = on;
 ALTER USER {AGENT} SET work_mem = '4MB';
