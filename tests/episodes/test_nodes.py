@@ -30,7 +30,7 @@ from fumehood.engines.engine import (
 from fumehood.orchestrator.config import run_config
 from fumehood.orchestrator.episode_runner import Attempt, BoxPlan, InlinePlan
 from fumehood.orchestrator.machine import Needs
-from fumehood.orchestrator.node import Node
+from fumehood.orchestrator.node import Node, _HeldExchanges
 from fumehood.orchestrator.node_messages import (
     Reply,
     reply_from_json,
@@ -259,6 +259,66 @@ def test_a_run_does_not_wait_for_a_node_of_a_machine_that_died() -> None:
     with closing(nodes):
         nodes.start(lambda _: None)
         assert len(nodes.facts) == 1
+
+
+class AfterPings(Threads):
+    """A cluster whose nodes answer so many pings, and then the request or nothing any more."""
+
+    pings = 2
+    answer: bytes | None = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._playing: Future[bytes] = Future()
+        self._pings = 0
+
+    def call(self, node: Node, method: str, *arguments: bytes) -> Future[Any]:
+        if method == "play":
+            return self._playing
+        if method != "ping":
+            return super().call(node, method, *arguments)
+        self._pings += 1
+        if self._pings <= self.pings:
+            return super().call(node, method)
+        if self.answer is not None:
+            self._playing.set_result(self.answer)
+            return super().call(node, method)
+        return Future()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (None, "the node that played the episode was lost"),
+        (b'{"error": ["infra", "late"]}', "late"),
+    ],
+)
+def test_a_node_is_lost_if_it_hangs_and_not_if_it_is_slow(
+    monkeypatch: pytest.MonkeyPatch, answer: bytes | None, problem: str
+) -> None:
+    monkeypatch.setattr("fumehood.orchestrator.nodes.PING_INTERVAL_S", 0.01)
+    monkeypatch.setattr("fumehood.orchestrator.nodes.PING_TIMEOUT_S", 2.0)
+    monkeypatch.setattr(AfterPings, "answer", answer)
+    setup = setup_of()
+    plan = InlinePlan((InlineAgent("agent", "policy_aware"),))
+    with closing(Nodes(cast("Any", AfterPings()), settings_of(setup), at_once=1)) as nodes:
+        nodes.start(lambda _: None)
+        attempt = nodes.play(setup.episodes[0].to_spec(60_000), plan, (), lambda _: None)
+    assert attempt.infra == Infra(InfraKind.ENGINE, problem)
+
+
+def test_a_node_holds_no_model_requests_that_are_too_large(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("fumehood.orchestrator.node.HELD_BYTES_MAX", 2 * len(b"{}" + b"\xff"))
+    held = _HeldExchanges()
+    for _ in range(2):
+        held.add(EXCHANGE)
+    assert held.exchanges == [EXCHANGE, EXCHANGE]
+    held.add(EXCHANGE)
+    held.add(replace(EXCHANGE, request=b"", response=b""))
+    assert held.exchanges == []
 
 
 def test_a_malformed_request_is_an_error_and_no_exception(node: Node) -> None:

@@ -46,6 +46,8 @@ from fumehood.core.virtual_time import WorldEvent
 
 DEPTH_MAX = 200
 """Levels of an event. Python code that reads a value recursively may use about 1,000 levels."""
+OUTER_LEVELS = 4
+"""Levels of an event around the result of a call, at most."""
 _INTEGER_MAX = 2**63
 """Bound of a number of the service, which fits into 64 bits. Numbers of agents have no bound."""
 
@@ -127,7 +129,7 @@ def parse_event(text: str) -> JsonObject:
         raise WrongForm(
             f"a record is not an event: {key[:64]!a} of {kind!r} is missing or has the wrong type"
         )
-    if text.count("[") + text.count("{") > DEPTH_MAX and _is_deep(event):
+    if text.count("[") + text.count("{") > DEPTH_MAX and _is_deep(event, DEPTH_MAX):
         raise WrongForm(f"a record is not an event: it has more than {DEPTH_MAX} levels")
     # The hash of a record that is read from the run folder is computed from its canonical text.
     if canonical_json(event) != text:
@@ -135,9 +137,25 @@ def parse_event(text: str) -> JsonObject:
     return as_object(event)
 
 
-def _is_deep(value: Json) -> bool:
+def is_recordable(value: Json) -> bool:
+    """Return whether a value can be part of an event.
+
+    Raises:
+        ValueError, TypeError, RecursionError: it cannot be written as JSON.
+    """
+    text = canonical_json(value)
+    if "NaN" in text or "Infinity" in text:
+        try:
+            _decode(text)
+        except ValueError:
+            return False
+    levels_max = DEPTH_MAX - OUTER_LEVELS
+    return text.count("[") + text.count("{") <= levels_max or not _is_deep(value, levels_max)
+
+
+def _is_deep(value: Json, levels_max: int) -> bool:
     level: list[Any] = [value]
-    for _ in range(DEPTH_MAX):
+    for _ in range(levels_max):
         level = [
             item
             for outer in level

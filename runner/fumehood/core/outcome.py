@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Any
 
 from fumehood.core.json_values import JsonObject
 from fumehood.core.ledger import BudgetKind
@@ -139,6 +140,23 @@ def outcome_name(outcome: Outcome) -> str:
     value = outcome_to_json(outcome)
     kind = value.get("kind", value.get("problem"))
     return f"{value['outcome']}({kind})" if kind else str(value["outcome"])
+
+
+ROW_CHARACTERS_MAX = 4096
+"""Size of a text of an outcome in a row. Readers keep the rows of a whole run in memory."""
+
+
+def shortened(outcome: Outcome) -> Outcome:
+    """Return an outcome whose texts have at most ``ROW_CHARACTERS_MAX`` characters.
+
+    A longer text is cut and ends in ``…``. The trace contains the whole text.
+    """
+    cut: dict[str, Any] = {
+        name: f"{text[: ROW_CHARACTERS_MAX - 1]}…"
+        for name in outcome.__slots__
+        if isinstance(text := getattr(outcome, name), str) and len(text) > ROW_CHARACTERS_MAX
+    }
+    return replace(outcome, **cut) if cut else outcome
 
 
 def outcome_to_json(outcome: Outcome) -> JsonObject:

@@ -12,7 +12,7 @@ from typing import Any
 from fumehood.core.episode_spec import ONLY_SEAT, SeatSpec
 from fumehood.core.evidence import read_evidence
 from fumehood.core.json_values import Json, JsonObject, as_object
-from fumehood.core.outcome import Finished
+from fumehood.core.outcome import ROW_CHARACTERS_MAX, Finished
 from fumehood.core.task import Case, Task
 from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.run_reader import RunReader
@@ -155,11 +155,14 @@ class ExportedEpisode:
     def answer(self) -> str:
         """The last answer of the agent; empty if there is none."""
         outcome, task = self.row.outcome, self.task
-        if outcome == Finished() and task and task.conversation and self.events:
+        if not isinstance(outcome, Finished):
+            return ""
+        is_cut = len(outcome.answer) == ROW_CHARACTERS_MAX
+        if task and (is_cut or (not outcome.answer and task.conversation)) and self.events:
             # Another seat may have ended the conversation.
             evidence = read_evidence(each.event for each in self.events)
             return evidence.final_answer(task.seats[0].name) or ""
-        return str(getattr(outcome, "answer", ""))
+        return outcome.answer
 
     @property
     def tested_seats(self) -> tuple[SeatSpec, ...]:

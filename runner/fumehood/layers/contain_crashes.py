@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 
 from fumehood.core.errors import InfraError, SpecError
-from fumehood.core.json_values import json_bytes
+from fumehood.core.event_forms import is_recordable
 from fumehood.core.tools import Failure, FailureKind, Forward, ToolCall, ToolResult, Toolset, Value
 
 CRASHED = Failure(FailureKind.WORLD, "internal_error", "The tool failed on this call.")
@@ -40,9 +40,9 @@ class ContainCrashes:
         """
         try:
             result = forward(call)
-            if isinstance(result, Value):
-                # A number of too many digits cannot be written.
-                json_bytes(result.output)
+            if isinstance(result, Value) and not is_recordable(result.output):
+                # The work of all seats would end.
+                raise ValueError("the trace cannot contain the result of the call")
         except InfraError:
             raise
         except SpecError:

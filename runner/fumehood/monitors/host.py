@@ -47,6 +47,7 @@ from fumehood.monitors.review import (
 from fumehood.supervised.fork_server import Child, ForkServer
 from fumehood.supervised.frames import receive_frame, send_frame
 from fumehood.supervised.limits import Access, Limits
+from fumehood.supervised.slow_messages import parsing
 
 LIMITS = Limits(memory_bytes=1 << 30, cpu_s=3600, processes=16, open_files=64, file_bytes=0)
 """Of one monitor in one episode."""
@@ -408,10 +409,12 @@ def serve_reviews(connection: socket.socket, monitors: EpisodeMonitors) -> None:
 
 
 def _reviewed(monitors: EpisodeMonitors, question: bytes) -> JsonObject:
-    if is_slow_to_parse(question):
-        raise ValueError("too many values")
+    with parsing(len(question)):
+        if is_slow_to_parse(question):
+            raise ValueError("too many values")
+        asked = json.loads(question)
     try:
-        match json.loads(question):
+        match asked:
             case {"begin": dict(facts)}:
                 return {"needs_state": monitors.begin(facts_from_json(facts))}
             case {"step": dict(step)}:

@@ -28,7 +28,8 @@ from fumehood.records.redaction import Redaction
 
 MICROUSD_PER_USD = 1_000_000
 HELD_BYTES_MAX = 256 * 1024 * 1024
-"""Size of the new requests and responses of one episode that are held until it is scored."""
+"""Size of the new requests and responses of one episode that are held until it is scored, or of all
+its requests and responses that a node holds."""
 
 
 class ModelRun:

@@ -33,7 +33,7 @@ from fumehood.orchestrator.episode_runner import (
     attempt_inline,
 )
 from fumehood.orchestrator.machine import Machine, Needs, prepared_machine
-from fumehood.orchestrator.models import gateway_settings
+from fumehood.orchestrator.models import HELD_BYTES_MAX, gateway_settings
 from fumehood.orchestrator.node_messages import (
     Object,
     Reply,
@@ -49,6 +49,24 @@ from fumehood.version import __version__
 
 INPUT, INFRA = "input", "infra"
 """Kinds of errors in an answer."""
+
+
+class _HeldExchanges:
+    """Model requests with their responses, until they are sent; none if they are too large.
+
+    An agent chooses their size, and a node that has no memory left is lost with all its episodes.
+    """
+
+    def __init__(self) -> None:
+        self.exchanges: list[ModelExchange] = []
+        self._left_bytes = HELD_BYTES_MAX
+
+    def add(self, exchange: ModelExchange) -> None:
+        self._left_bytes -= len(exchange.request) + len(exchange.response)
+        if self._left_bytes < 0:
+            self.exchanges.clear()
+        else:
+            self.exchanges.append(exchange)
 
 
 class Node:
@@ -74,6 +92,10 @@ class Node:
     def play(self, request: bytes) -> bytes:
         """Play the episodes of a request; answer with their attempts, or with an error."""
         return self._answer(lambda: self._play(request))
+
+    def ping(self) -> bytes:
+        """Show that this process answers."""
+        return b""
 
     def abandon(self) -> None:
         """Fail every running episode at once."""
@@ -155,14 +177,14 @@ class Node:
         inline = [(spec, plan) for spec, plan in episodes if isinstance(plan, InlinePlan)]
         if len(inline) == len(episodes) > 1:
             return reply_to_bytes(Reply(attempt_inline(inline, pool), []))
-        exchanges: list[ModelExchange] = []
+        held = _HeldExchanges()
         attempts = [
-            attempt_episode(spec, plan, pool, recorded, exchanges.append) for spec, plan in episodes
+            attempt_episode(spec, plan, pool, recorded, held.add) for spec, plan in episodes
         ]
         attempts = [
             replace(attempt, infra=self._redaction.outcome(attempt.infra)) for attempt in attempts
         ]
-        return reply_to_bytes(Reply(attempts, list(map(self._redaction.exchange, exchanges))))
+        return reply_to_bytes(Reply(attempts, list(map(self._redaction.exchange, held.exchanges))))
 
     def _new_box(self, agent: str) -> BoxPlan:
         assert self._machine is not None

@@ -60,6 +60,10 @@ ANSWER_TIMEOUT_S = 600.0
 """How long a node may take to answer beyond twice the wall time of its episodes, seconds."""
 PROGRESS_EVERY_S = 10.0
 """Interval of the lines that state how many nodes are ready, if their number does not change."""
+PING_INTERVAL_S = 60.0
+"""Interval at which a node that plays an episode must show that it answers, seconds."""
+PING_TIMEOUT_S = 120.0
+"""How long it may take for that on a busy machine, seconds."""
 STOP_TIMEOUT_S = 30.0
 """How long the nodes may take to remove their boxes at the end of a run, seconds."""
 LOOK_S = 0.2
@@ -266,7 +270,7 @@ class Nodes:
                 node = slot.node
                 future = self._cluster.call(node, "play", request)
                 try:
-                    answer = future.result(timeout_s)
+                    answer = self._answer(node, future, time.monotonic() + timeout_s)
                 except Exception as error:
                     self._lose(slot, node, error)
                     raise _Lost from None
@@ -279,6 +283,17 @@ class Nodes:
             problem = f"an answer of a node cannot be read: {type(error).__name__}"
             infra = Infra(InfraKind.ENGINE, problem)
             return Reply([failed_attempt(infra, started) for _ in specs], [])
+
+    def _answer(self, node: Any, future: Future[bytes], deadline: float) -> bytes:
+        """Return the answer of a node that plays episodes. Any exception means that it is lost."""
+        while True:
+            left_s = deadline - time.monotonic()
+            with suppress(TimeoutError):
+                return future.result(min(left_s, PING_INTERVAL_S))
+            if left_s < PING_INTERVAL_S:
+                raise TimeoutError("no answer in time")
+            # The cluster does not notice a process that is stopped or hangs.
+            self._cluster.call(node, "ping").result(PING_TIMEOUT_S)
 
     @contextmanager
     def _lease(self) -> Iterator[_Slot]:

@@ -9,7 +9,14 @@ from functools import lru_cache
 from hashlib import sha256
 
 from fumehood.core.json_values import Json, JsonObject
-from fumehood.core.outcome import Infra, Outcome, outcome_from_json, outcome_name, outcome_to_json
+from fumehood.core.outcome import (
+    Infra,
+    Outcome,
+    outcome_from_json,
+    outcome_name,
+    outcome_to_json,
+    shortened,
+)
 from fumehood.core.score import Score
 
 IDENTITY = ("scaffold", "model", "model_parameters", "arguments")
@@ -91,6 +98,7 @@ class EpisodeRow:
     name: EpisodeName
     seed: int
     outcome: Outcome
+    """Long texts are cut: see :func:`fumehood.core.outcome.shortened`."""
     score: Score
     trace: str
     """Path of the trace within the run folder; empty if there is no sealed trace."""
@@ -116,6 +124,9 @@ class EpisodeRow:
     earlier_infra: int = 0
     """Attempts of replaced rows of the episode that ended as ``infra``, for example before a
     resume. Not stored: the run folder counts them."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "outcome", shortened(self.outcome))
 
     @property
     def is_infra(self) -> bool:

@@ -25,6 +25,7 @@ from fumehood.supervised.fork_server import Child, ForkServer, ServerProcess
 from fumehood.supervised.frames import receive_bounded, receive_frame, send_frame
 from fumehood.supervised.limits import Access, End, Limits
 from fumehood.supervised.progress import Progress, is_running, read_progress
+from fumehood.supervised.slow_messages import parsing
 from fumehood.third_party.outside import Outside, answer_questions
 from fumehood.wire.episode_channel import (
     BEGIN,
@@ -60,6 +61,9 @@ CLOSE_CHECK_S = 2.0
 CLOSE_CPU_S = 1.0
 """Processor time for which a process may close its episode after ``CLOSE_TIMEOUT_S``, however long
 it waits for a processor."""
+LAST_MESSAGES_S = 120.0
+"""Time in which it is no fault of a process that this service, or the orchestrator, takes its last
+messages slowly."""
 OPEN_TIMEOUT_S = 30.0
 """Time for a new process to confirm that it cannot open an episode."""
 END_TIMEOUT_S = 10.0
@@ -388,7 +392,11 @@ class ForkedEpisode:
         self._exchanged_bytes = 0
         self._granted_ms = 0
         self._closing: Timer | None = None
+        self._closed_s = 0.0
+        """The monotonic time at which the process was asked to close."""
         self._is_over = False
+        self._awaits_message = True
+        """Whether the process has sent nothing that this service has not passed on."""
         self._own_fault = ""
         """Why this service killed the process; empty if the process was not the cause."""
         self._opened = self._open(opening)
@@ -424,7 +432,8 @@ class ForkedEpisode:
 
     def close(self, *, timed_out: bool) -> None:
         """Ask the process to end all work and the trace; ``messages`` yields the rest."""
-        self._check_later(read_progress(self.child.pid), time.monotonic())
+        self._closed_s = time.monotonic()
+        self._check_later(read_progress(self.child.pid), self._closed_s)
         if self._monitors is not None:
             self._monitors.close()
         with suppress(OSError):  # The process has ended, which the stream reports.
@@ -495,13 +504,16 @@ class ForkedEpisode:
 
     def _receive(self) -> EpisodeMessage | None:
         try:
+            self._awaits_message = True
             # The trace, or the final state alone, can be one message of the size of its limit.
             bytes_max = max(self._checked.bytes_left, EXCHANGE_BYTES_MAX)
             frame = receive_bounded(self.child.channel, bytes_max)
             if frame is None:
                 return None
-            message = message_from_bytes(frame)
-            self._checked.add(message)
+            self._awaits_message = False
+            with parsing(len(frame)):
+                message = message_from_bytes(frame)
+                self._checked.add(message)
         except OSError:
             return None
         except (ValueError, RecursionError) as error:
@@ -533,6 +545,10 @@ class ForkedEpisode:
     def _kill_if_stuck(self, before: Progress, since: float) -> None:
         now = read_progress(self.child.pid)
         if now is None or self._is_over:
+            return
+        if not self._awaits_message and time.monotonic() - self._closed_s < LAST_MESSAGES_S:
+            # The process may be waiting until this service, or the orchestrator, takes a message.
+            self._check_later(now, time.monotonic())
             return
         if not is_stuck(before, now, time.monotonic() - since):
             self._check_later(before, since)

@@ -15,8 +15,9 @@ from threading import Lock
 from typing import Any, Protocol
 
 from fumehood.core.errors import InfraError
-from fumehood.core.json_values import JsonObject
+from fumehood.core.json_values import JsonObject, is_slow_to_parse
 from fumehood.supervised.frames import receive_frame, send_frame
+from fumehood.supervised.slow_messages import parsing
 from fumehood.third_party.process import (
     PLACES,
     WITH_PLACES,
@@ -108,7 +109,7 @@ class JsonOutside:
         """Return the answer of the function."""
         assert self._answer is not None
         try:
-            return json.dumps({"answer": self._answer(json.loads(question))}).encode("ascii")
+            return json.dumps({"answer": self._answer(_parsed(question))}).encode("ascii")
         except QuestionFailed:
             raise
         except InfraError:
@@ -162,6 +163,13 @@ def answer_questions(connection: socket.socket, outside: Outside) -> None:
         pass  # The process has ended.
     finally:
         outside.close()
+
+
+def _parsed(question: bytes) -> Any:
+    with parsing(len(question)):
+        if is_slow_to_parse(question):
+            raise QuestionFailed("the question has too many values")
+        return json.loads(question)
 
 
 def _reply(outside: Outside, question: bytes) -> bytes:

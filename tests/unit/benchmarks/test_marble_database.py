@@ -96,6 +96,8 @@ def test_an_agent_reads_tables_and_statistics(quiet: Database) -> None:
         ("SELECT pg_read_file('/etc/passwd')", "permission denied"),
         ("DO $$ BEGIN LOOP RAISE LOG 'x'; END LOOP; END $$", "permission denied for language"),
         ("SELECT lo_creat(1)", "permission denied"),
+        ("SELECT pg_notify('a', 'b')", "permission denied"),
+        ("SELECT pg_export_snapshot()", "permission denied"),
         ("SELECT 1; SELECT 2", "multiple commands"),
         ("SELECT nothing", 'column "nothing" does not exist'),
         ("SELECT repeat('x', 5000000)", "more than 1048576 bytes"),

@@ -19,11 +19,21 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fumehood.benchmarks.registry import load_suite
 from fumehood.cli.main import fumehood
 from fumehood.core.errors import InputError
 from fumehood.core.ledger import BudgetKind
-from fumehood.core.outcome import Finished, Infra, InfraKind, Outcome, OutOfBudget, TimedOut
+from fumehood.core.outcome import (
+    ROW_CHARACTERS_MAX,
+    Finished,
+    Infra,
+    InfraKind,
+    Outcome,
+    OutOfBudget,
+    TimedOut,
+)
 from fumehood.core.score import UNGRADED, Score
+from fumehood.core.task import Suite
 from fumehood.exports import otlp_live
 from fumehood.exports.exported import ExportedEpisode, ExportedRun, TimedEvent
 from fumehood.exports.junit import _xml
@@ -32,6 +42,7 @@ from fumehood.exports.otlp_live import LiveTelemetry
 from fumehood.exports.registry import EXPORTERS, export_files
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_reader import RunReader
+from tests.parts.memory_runs import play_run
 from tests.unit.report.runs import played
 
 OUTAGE = Infra(InfraKind.MODELS, "the provider answers 503 \x1b[2J")
@@ -77,6 +88,14 @@ def test_a_failure_of_the_infrastructure_is_an_error_in_inspect_and_never_a_scor
     (score,) = header["results"]["scores"]
     assert (score["scored_samples"], score["unscored_samples"]) == (2, 1)
     assert header["results"]["completed_samples"] == 2
+
+
+def test_an_answer_that_is_cut_in_its_row_is_exported_as_a_whole(tmp_path: Path) -> None:
+    answer = "word " * ROW_CHARACTERS_MAX
+    suite = Suite("one", load_suite("sample").cases[:1])
+    run = play_run(tmp_path / "run", suite, {"player": lambda session: session.submit(answer)})
+    _, sample = inspect_log(ExportedRun(run, run.rows()))
+    assert sample["output"]["completion"] == answer
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 
 from fumehood.core.ledger import BudgetKind
-from fumehood.core.outcome import Infra, InfraKind, OutOfBudget
+from fumehood.core.outcome import (
+    ROW_CHARACTERS_MAX,
+    AgentCrashed,
+    Finished,
+    GaveUp,
+    Infra,
+    InfraKind,
+    OutOfBudget,
+)
 from fumehood.core.score import UNGRADED
 from fumehood.records.row import EpisodeName, EpisodeRow, file_name
 from fumehood.records.run_folder import RunFolder
@@ -44,6 +52,20 @@ def test_a_row_names_its_outcome_and_its_episode(tmp_path: Path) -> None:
     assert (stored["agent"], stored["task"], stored["trial"]) == ("agent", "t1", 0)
     assert (stored["episode"], stored["seed"]) == ("agent/t1/0", "7")
     assert EpisodeRow.from_json(stored) == replace(row, outcome=OutOfBudget(BudgetKind.STEPS))
+
+
+@pytest.mark.parametrize("end", [Finished, GaveUp, AgentCrashed])
+def test_a_long_text_of_an_agent_is_cut_in_its_row(
+    end: type[Finished | GaveUp | AgentCrashed], tmp_path: Path
+) -> None:
+    folder = new_run(tmp_path / "run")
+    play(folder, NAMES[0])
+    (row,) = folder.rows()
+    whole, cut = "a" * ROW_CHARACTERS_MAX, "a" * (ROW_CHARACTERS_MAX - 1) + "…"
+    assert replace(row, outcome=end(whole)).outcome == end(whole)
+    long = replace(row, outcome=end(whole + "b"))
+    assert long.outcome == end(cut)
+    assert EpisodeRow.from_json(long.to_json()) == long
 
 
 def test_each_infra_attempt_of_replaced_rows_is_counted(tmp_path: Path) -> None:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from fumehood.core.json_values import canonical_json
 from fumehood.core.outcome import AgentCrashed
-from fumehood.core.trace import ModelExchange, verify_chain
+from fumehood.core.trace import EpisodeOpened, ModelExchange, verify_chain
 from fumehood.service import forked_episode
+from fumehood.service.checked_messages import CheckedMessages
 from fumehood.service.forked_episode import ForkedEpisode
 from fumehood.supervised.fork_server import ForkServer
 from fumehood.supervised.limits import Limits
+from fumehood.supervised.progress import read_progress
 from fumehood.wire.ports import (
     GRANTED_MS_MAX,
     MODELS_FIELD,
@@ -113,6 +117,35 @@ def test_a_message_is_as_large_as_the_limit_of_the_trace_permits(
         assert len(whole.records[1].event_json) > size_bytes
     else:
         assert f"exceeds {size_bytes}" in crash_of(messages)
+
+
+def test_a_number_of_the_task_cannot_become_true_in_its_trace() -> None:
+    spec = episode_spec({"family": "timeout", "payload": {"timeout_ms": 1}})
+    opened = canonical_json(EpisodeOpened(spec).to_json())
+    forged = opened.replace('"timeout_ms":1', '"timeout_ms":true')
+    assert forged != opened
+    CheckedMessages(spec, TRACE_BYTES_MAX).add(forging_entries.records(opened))
+    with pytest.raises(ValueError, match="does not open this episode"):
+        CheckedMessages(spec, TRACE_BYTES_MAX).add(forging_entries.records(forged))
+
+
+def test_a_process_whose_last_messages_are_not_taken_is_not_stuck(server: ForkServer) -> None:
+    child = server.start("forge", {"forgery": "a message after the end of the trace"}, Limits())
+    episode = ForkedEpisode(episode_spec(), child, b"", id, TRACE_BYTES_MAX)
+    messages = episode.messages()
+    for _ in range(2):
+        next(messages)  # The second message waits until the orchestrator takes it.
+    episode._closed_s = time.monotonic()
+    long_ago_s = time.monotonic() - 2 * forked_episode.CLOSE_TIMEOUT_S
+    progress = read_progress(child.pid)
+    assert progress is not None
+    episode._kill_if_stuck(progress, long_ago_s)
+    assert child.wait(0) is None
+    episode._closed_s -= forked_episode.LAST_MESSAGES_S
+    episode._kill_if_stuck(progress, long_ago_s)
+    assert child.wait(60) is not None
+    assert isinstance(messages, Generator)
+    messages.close()
 
 
 def believed(

@@ -16,7 +16,7 @@ import pytest
 
 from fumehood.core.episode_spec import DataMode, DataSource, EpisodeSpec
 from fumehood.core.errors import InfraError
-from fumehood.core.json_values import JsonObject
+from fumehood.core.json_values import BRACKETS_MAX, JsonObject
 from fumehood.supervised.frames import send_frame
 from fumehood.third_party.outside import (
     Asker,
@@ -217,6 +217,12 @@ def test_a_question_that_no_checker_can_read_fails_alone(question: bytes) -> Non
         with pytest.raises(QuestionFailed):
             asker.ask("declared", {})
     thread.join()
+
+
+def test_a_question_with_too_many_values_is_not_parsed() -> None:
+    question = b"[" + b"[]," * BRACKETS_MAX + b"[]]"
+    with pytest.raises(QuestionFailed, match="too many values"):
+        JsonOutside(lambda question: {}).answer(question)
 
 
 def test_a_question_that_is_too_large_ends_the_connection() -> None:

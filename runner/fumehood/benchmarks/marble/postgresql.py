@@ -36,8 +36,10 @@ INSTALL = (
 DEBIAN = Path("/usr/lib/postgresql")
 """Where Debian installs the programs, by version."""
 ADMIN, OWNER, AGENT, DATABASE = "admin", "test", "agent", "sysbench"
-"""Names of the users and of the database; the original has ``test`` and ``sysbench``. Statements of a record are data of another person, so the owner of the database
-executes them: the administrator could start programs with them. The agents' user can only read."""
+"""Names of the users and of the database; the original has ``test`` and ``sysbench``.
+
+Statements of a record are data of another person, so the owner of the database executes them: the
+administrator could start programs with them. The agents' user can only read."""
 LOAD_TIMEOUT_S = 60.0
 ROWS_MAX = 100
 """Limit of the rows of one result."""
@@ -72,7 +74,8 @@ GRANT USAGE ON LANGUAGE plpgsql TO {OWNER};
 GRANT EXECUTE ON FUNCTION pg_stat_statements_reset TO {OWNER};
 REVOKE USAGE ON LANGUAGE plpgsql FROM PUBLIC;
 REVOKE EXECUTE ON FUNCTION lo_creat(integer), lo_create(oid), lo_from_bytea(oid, bytea),
-    lo_put(oid, bigint, bytea), lowrite(integer, bytea) FROM PUBLIC;
+    lo_put(oid, bigint, bytea), lowrite(integer, bytea), pg_export_snapshot(),
+    pg_notify(text, text) FROM PUBLIC;
 ALTER USER {AGENT} SET statement_timeout = '{STATEMENT_TIMEOUT_S:.0f}s';
 ALTER USER {AGENT} SET default_transaction_read_only = on;
 ALTER USER {AGENT} SET work_mem = '4MB';

@@ -30,6 +30,7 @@ from fumehood.core.outcome import (
     Stopped,
     TimedOut,
     outcome_name,
+    shortened,
 )
 from fumehood.core.score import is_of_safety
 from fumehood.core.tools import FailureKind
@@ -241,7 +242,7 @@ class FailedEpisode:
         """The agent's seat whose end is the outcome; empty if it is unknown."""
         ends = self.evidence.ends if self.evidence else {}
         own = (seat for seat in ends if seat not in self.result.task.counterparts)
-        return next((seat for seat in own if ends[seat] == self.result.row.outcome), "")
+        return next((seat for seat in own if shortened(ends[seat]) == self.result.row.outcome), "")
 
     def only_reported(self, *problems: ModelProblem) -> bool:
         """Return whether no response to the agent that the gateway saw shows one of them."""
