@@ -183,11 +183,9 @@ class RunReader:
     def _suite(self) -> Suite:
         if self._given_suite is not None:
             return self._given_suite
-        try:
-            lines = self._plan[_SUITE].decode("ascii").splitlines()
-        except (KeyError, ValueError):
-            raise InputError(f"{self.path / _SUITE} cannot be read") from None
-        return read_frozen_suite(str(self._manifest.get("suite", "")), lines)
+        if _SUITE not in self._plan:
+            raise InputError(f"{self.path / _SUITE} cannot be read")
+        return read_frozen_suite(str(self._manifest.get("suite", "")), self._plan[_SUITE])
 
     def rows(self) -> list[EpisodeRow]:
         """Return one row per episode, in the order in which episodes first finished."""
