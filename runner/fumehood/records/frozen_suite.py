@@ -51,8 +51,9 @@ def read_frozen_suite(name: str, content: bytes) -> Suite:
         InputError: a line is not a stored task.
     """
     try:
-        lines = content.decode("ascii").splitlines()
-        suite = Suite(name, tuple(_case_from_json(json.loads(line)) for line in lines))
+        # One parser keeps each key once, and the tasks of a suite have the same keys.
+        cases = json.loads(f"[{','.join(content.decode('ascii').splitlines())}]")
+        suite = Suite(name, tuple(map(_case_from_json, cases)))
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"the run folder's suite.jsonl cannot be read: {error!r}") from None
     _keep_digest(suite, content)

@@ -261,7 +261,12 @@ class RunReader:
         Raises:
             InputError: a body is missing or was changed.
         """
-        return self._cassette.read(name.identifier)
+        # A run without models has many episodes, and no cassette.
+        return self._cassette.read(name.identifier) if self._has_cassette else ()
+
+    @cached_property
+    def _has_cassette(self) -> bool:
+        return self._cassette.exists()
 
     @cached_property
     def _cassette(self) -> Cassette:
