@@ -14,12 +14,12 @@ import select
 import sys
 from typing import TextIO
 
+from fumehood.orchestrator.garbage import collect_rarely
 from fumehood.orchestrator.stop_signals import ignore_stop_signals
 from fumehood.version import __version__
 
 INFRA = 3
 """Exit status of infrastructure failures."""
-
 
 _STREAMS = (0, 1, 2)
 
@@ -105,6 +105,7 @@ def run_command() -> str | int | None:
     """
     open_missing_streams()
     output = replace_streams()
+    collect_rarely()
     # Further threads of numpy wait in loops, which take more processor time than they save.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     status: str | int | None = None

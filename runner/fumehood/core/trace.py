@@ -15,7 +15,7 @@ from typing import Annotated, Literal, NamedTuple, Protocol
 
 from fumehood.core.conversation import TurnBegan, TurnEnded
 from fumehood.core.episode_spec import EpisodeSpec
-from fumehood.core.json_values import Json, JsonObject, canonical_json, digest_json
+from fumehood.core.json_values import Json, JsonObject, digest_json
 from fumehood.core.ledger import Amounts, units_by_name
 from fumehood.core.outcome import (
     CallRefused,
@@ -443,7 +443,8 @@ class Chain:
 
     def end_record(self) -> str:
         """Return the event that ends the chain. It states the number of events before it."""
-        return canonical_json({"kind": "sealed", "events": self.length})
+        # In canonical JSON. Each record of a trace is compared with it.
+        return f'{{"events":{self.length},"kind":"sealed"}}'
 
 
 class Record(NamedTuple):
@@ -476,7 +477,8 @@ def event_of(text: str) -> JsonObject | None:
 
 
 def _is_one_line(text: str) -> bool:
-    return text.isascii() and _CONTROL.search(text) is None
+    # Nearly all text is printable, which is tested in a fifth of the time.
+    return text.isascii() and (text.isprintable() or _CONTROL.search(text) is None)
 
 
 def verify_chain(records: Iterable[Record]) -> str:

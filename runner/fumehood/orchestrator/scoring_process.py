@@ -24,6 +24,7 @@ from fumehood.core.ledger import Budget
 from fumehood.core.outcome import outcome_to_json
 from fumehood.core.task import Case, Task
 from fumehood.engines.engine import Exit
+from fumehood.orchestrator.garbage import collect_rarely
 from fumehood.orchestrator.scoring import (
     NotScored,
     PlayedAttempt,
@@ -116,6 +117,7 @@ def score_attempts(channel: socket.socket, arguments: JsonObject) -> None:
     """Answer requests until the owner closes the channel."""
     owner = _Owner(channel)
     route_questions(owner.check)
+    collect_rarely()
     while (frame := receive_frame(channel)) is not None:
         answers: list[Json] = []
         for owner.at, request in enumerate(_requests_of(frame)):

@@ -52,6 +52,10 @@ class Cassette:
     def __init__(self, path: Path) -> None:
         self._path = path
 
+    def exists(self) -> bool:
+        """Return whether the cassette has a folder, which the first exchanges create."""
+        return self._path.is_dir()
+
     def write(self, episode_id: str, exchanges: Sequence[ModelExchange]) -> None:
         """Keep an episode's exchanges; replaces those of an earlier attempt."""
         recording = Recording(self, episode_id)

@@ -26,17 +26,40 @@ def open_plain(path: str | Path) -> BufferedReader:
     Raises:
         OSError: the file does not exist, or is a link, a folder, a pipe or a device.
     """
+    return os.fdopen(_descriptor_of(path)[0], "rb")
+
+
+def _descriptor_of(path: str | Path) -> tuple[int, int]:
+    """Open a regular file, and return its descriptor and its size in bytes."""
     descriptor = os.open(path, _FLAGS)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
         raise OSError(errno.EINVAL, "not a regular file", str(path))
-    return os.fdopen(descriptor, "rb")
+    return descriptor, status.st_size
 
 
 def read_plain(path: str | Path) -> bytes:
     """Return the content of a regular file; raises like :func:`open_plain`."""
     with open_plain(path) as file:
         return file.read()
+
+
+def read_part(path: str | Path, start: int, size: int) -> bytes:
+    """Return ``size`` bytes of a regular file from byte ``start``.
+
+    Raises:
+        OSError: as :func:`open_plain`, or the file is too short.
+    """
+    # A file object takes three times as long, and a large run has thousands of parts.
+    descriptor, file_bytes = _descriptor_of(path)
+    try:
+        # A buffer of the stated size would be allocated before anything is read.
+        if start + size > file_bytes:
+            raise OSError(errno.ENODATA, "the file is too short", str(path))
+        return os.pread(descriptor, size, start)
+    finally:
+        os.close(descriptor)
 
 
 def digest_file(path: str | Path) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
@@ -32,21 +32,32 @@ _last_digest: list[tuple[Suite, str]] = []
 def suite_digest(suite: Suite) -> str:
     """Return the SHA-256 of the stored form of a suite in hex."""
     if not _last_digest or _last_digest[0][0] is not suite:
-        digest = sha256(freeze_suite(suite).encode("ascii")).hexdigest()
-        _last_digest[:] = [(suite, digest)]
+        _keep_digest(suite, freeze_suite(suite).encode("ascii"))
     return _last_digest[0][1]
 
 
-def read_frozen_suite(name: str, lines: Iterable[str]) -> Suite:
+def _keep_digest(suite: Suite, stored: bytes) -> None:
+    _last_digest[:] = [(suite, sha256(stored).hexdigest())]
+
+
+def read_frozen_suite(name: str, content: bytes) -> Suite:
     """Return the suite that :func:`freeze_suite` wrote.
+
+    Args:
+        name: of the suite.
+        content: of ``suite.jsonl``.
 
     Raises:
         InputError: a line is not a stored task.
     """
     try:
-        return Suite(name, tuple(_case_from_json(json.loads(line)) for line in lines))
+        # One parser keeps each key once, and the tasks of a suite have the same keys.
+        cases = json.loads(f"[{','.join(content.decode('ascii').splitlines())}]")
+        suite = Suite(name, tuple(map(_case_from_json, cases)))
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"the run folder's suite.jsonl cannot be read: {error!r}") from None
+    _keep_digest(suite, content)
+    return suite
 
 
 def _case_to_json(case: Case) -> JsonObject:

@@ -6,14 +6,13 @@ their traces to ``traces.jsonl``, and a row names its part: ``traces.jsonl@START
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
-from fumehood.records.files import append_whole, open_plain, read_plain
+from fumehood.records.files import append_whole, read_part, read_plain
 
 PACK = "traces.jsonl"
 _PART = re.compile(rf"{re.escape(PACK)}@(\d{{1,15}})\+(\d{{1,15}})")
@@ -60,12 +59,7 @@ def read_trace_content(folder: Path, where: str) -> bytes:
     part = PackedTrace.parse(where)
     if part is None:
         return read_plain(f"{folder}/{where}")
-    with open_plain(f"{folder}/{PACK}") as file:
-        # A buffer of the stated size would be allocated before anything is read.
-        if part.start + part.size > os.fstat(file.fileno()).st_size:
-            raise OSError(errno.ENODATA, "the file is too short", where)
-        file.seek(part.start)
-        return file.read(part.size)
+    return read_part(f"{folder}/{PACK}", part.start, part.size)
 
 
 class TracePack:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import sha256
+from sys import intern
 
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.outcome import (
@@ -184,10 +185,11 @@ class EpisodeRow:
             name=EpisodeName(str(value["agent"]), str(value["task"]), _integer(value["trial"])),
             seed=_integer(value["seed"]),
             outcome=outcome_from_json(end),
+            # Thousands of rows have the same names, which are kept once.
             score=Score(
                 None if success is None else bool(success),
-                {name: bool(passed) for name, passed in checks.items()},
-                metrics,
+                {intern(name): bool(passed) for name, passed in checks.items()},
+                {intern(name): number for name, number in metrics.items()},
             ),
             trace=str(value["trace"]),
             trace_digest=str(value["trace_digest"]),

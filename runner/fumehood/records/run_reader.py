@@ -178,11 +178,9 @@ class RunReader:
 
     @cached_property
     def _suite(self) -> Suite:
-        try:
-            lines = self._plan[_SUITE].decode("ascii").splitlines()
-        except (KeyError, ValueError):
-            raise InputError(f"{self.path / _SUITE} cannot be read") from None
-        return read_frozen_suite(str(self._manifest.get("suite", "")), lines)
+        if _SUITE not in self._plan:
+            raise InputError(f"{self.path / _SUITE} cannot be read")
+        return read_frozen_suite(str(self._manifest.get("suite", "")), self._plan[_SUITE])
 
     def rows(self) -> list[EpisodeRow]:
         """Return one row per episode, in the order in which episodes first finished."""
@@ -258,7 +256,12 @@ class RunReader:
         Raises:
             InputError: a body is missing or was changed.
         """
-        return self._cassette.read(name.identifier)
+        # A run without models has many episodes, and no cassette.
+        return self._cassette.read(name.identifier) if self._has_cassette else ()
+
+    @cached_property
+    def _has_cassette(self) -> bool:
+        return self._cassette.exists()
 
     @cached_property
     def _cassette(self) -> Cassette:

@@ -200,11 +200,14 @@ def _row_damage(
 
 
 def _read_row(line: bytes, digest: str, run: RunSeal, is_sealed: bool) -> tuple[SealedRow, bool]:
-    """Return a row, and whether it is signed."""
+    """Return a row, and whether its exact bytes are signed, by the seal of the run or its own."""
     value: JsonObject = json.loads(line)
+    row = SealedRow.from_json(value, digest)
+    if is_sealed:
+        return row, True
+    # A signature covers the canonical text; another text of the same row is another line.
     is_canonical = f"{canonical_json(value)}\n".encode("ascii") == line
-    is_signed = is_canonical and (is_sealed or row_is_signed(value, run.run, run.key))
-    return SealedRow.from_json(value, digest), is_signed
+    return row, is_canonical and row_is_signed(value, run.run, run.key)
 
 
 def _set_damage(path: Path, seal: RunSeal, rows: dict[EpisodeName, SealedRow]) -> Iterator[Damage]:
@@ -238,13 +241,13 @@ def _file_damage(
     path: Path, seal: RunSeal, sealed: SealedRow, memory: RunMemory
 ) -> Iterator[Damage]:
     row, is_open = sealed.row, not seal.is_final
-    own_trace = row.trace if PackedTrace.parse(row.trace) else row.name.trace_path
-    expected_paths = {*episode_files(row.name), own_trace}
-    if row.trace not in ("", own_trace):
+    is_packed = PackedTrace.parse(row.trace) is not None
+    own_trace = row.trace or row.name.trace_path
+    if not is_packed and own_trace != row.name.trace_path:
         yield Damage(str(row.name), f"its row names the trace of another episode: {row.trace}")
         return
     for file in sealed.files:
-        if file.path not in expected_paths:
+        if file.path != own_trace and file.path not in episode_files(row.name):
             yield Damage(str(row.name), f"its seal names a file of another episode: {file.path}")
             continue
         digest = _digest(path, sealed, file, memory)
@@ -339,6 +342,15 @@ def _referenced_bodies(path: Path, memory: RunMemory) -> set[str]:
 
 def _unknown_folders(path: Path, seal: RunSeal) -> Iterator[Damage]:
     """Yield the folders in which no planned episode can have a file."""
+    found = [
+        f"{Path(parent).relative_to(path).as_posix()}/{folder}"
+        for name in EPISODE_FOLDERS
+        for parent, folders, _ in os.walk(path / name)
+        for folder in sorted(folders)
+        if not os.path.islink(f"{parent}/{folder}")
+    ]
+    if not found:  # A large run has many episodes, and often no files of single episodes.
+        return
     files = (file for episode in seal.episodes for file in episode_files(episode.name))
     folders_of_files = {file.rpartition("/")[0] for file in files}
     known = {
@@ -347,12 +359,9 @@ def _unknown_folders(path: Path, seal: RunSeal) -> Iterator[Damage]:
         for parent in (PurePosixPath(folder), *PurePosixPath(folder).parents)
     }
     known.update(BODY_FOLDERS)
-    for name in EPISODE_FOLDERS:
-        for parent, folders, _ in os.walk(path / name):
-            for folder in sorted(folders):
-                where = f"{Path(parent).relative_to(path).as_posix()}/{folder}"
-                if where not in known and not os.path.islink(f"{parent}/{folder}"):
-                    yield Damage(where, "belongs to no episode", is_of_crash=True)
+    for where in found:
+        if where not in known:
+            yield Damage(where, "belongs to no episode", is_of_crash=True)
 
 
 def unknown_files(

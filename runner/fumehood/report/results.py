@@ -18,6 +18,7 @@ OTHER_RISK = "other"
 """Risk class of the tasks without the tag."""
 CLEAN = "clean"
 """Group of the tasks without planned faults."""
+_NUMBERS = (int, float)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +60,8 @@ class Result:
 
     def number(self, name: str) -> float | None:
         """Return a metric of the scorer as a number; true is 1, other types are None."""
-        value = self.metric(name)
-        return float(value) if isinstance(value, int | float) else None
+        value = self.row.score.metrics.get(name)
+        return float(value) if isinstance(value, _NUMBERS) else None
 
 
 Results = Sequence[Result]

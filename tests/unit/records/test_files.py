@@ -14,6 +14,7 @@ from fumehood.core.errors import InputError
 from fumehood.records.files import (
     append_whole,
     digest_file,
+    read_part,
     read_plain,
     write_or_remove,
     write_plain,
@@ -49,6 +50,19 @@ def test_appended_lines_are_on_the_disk(tmp_path: Path, synced: list[str]) -> No
     append_whole(tmp_path / "rows", b"one\n")
     append_whole(tmp_path / "rows", b"two\n")
     assert synced == ["one\n", "one\ntwo\n"]
+
+
+@pytest.mark.parametrize(("start", "size"), [(0, 7), (2, 3), (7, 0)])
+def test_a_part_of_a_file_is_read(tmp_path: Path, start: int, size: int) -> None:
+    (tmp_path / "file").write_bytes(b"content")
+    assert read_part(tmp_path / "file", start, size) == b"content"[start : start + size]
+
+
+@pytest.mark.parametrize(("start", "size"), [(0, 8), (7, 1), (8, 0), (0, 10**15)])
+def test_a_part_beyond_the_end_of_a_file_is_not_read(tmp_path: Path, start: int, size: int) -> None:
+    (tmp_path / "file").write_bytes(b"content")
+    with pytest.raises(OSError, match="too short"):
+        read_part(tmp_path / "file", start, size)
 
 
 @pytest.mark.parametrize("kind", ["link", "folder", "pipe", "nothing"])

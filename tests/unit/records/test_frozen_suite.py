@@ -11,7 +11,7 @@ from fumehood.core.conversation import ConversationSpec, Turn
 from fumehood.core.errors import InputError
 from fumehood.core.gold import Gold
 from fumehood.core.task import Case, Suite
-from fumehood.records.frozen_suite import freeze_suite, read_frozen_suite
+from fumehood.records.frozen_suite import freeze_suite, read_frozen_suite, suite_digest
 from tests.parts.tasks import crud_task
 
 TASK = crud_task("t1")
@@ -42,7 +42,9 @@ def test_a_stored_task_is_read_unchanged(task: object) -> None:
     assert isinstance(task, type(TASK))
     gold = Gold("native", ({"op": "equals"},), False, ({"tool_name": "get"},))
     suite = Suite("s", (Case(task, gold), Case(task, Gold("native", ()))))
-    assert read_frozen_suite("s", freeze_suite(suite).splitlines()) == suite
+    read = read_frozen_suite("s", freeze_suite(suite).encode("ascii"))
+    assert read == suite
+    assert suite_digest(read) == suite_digest(suite)
 
 
 @pytest.mark.parametrize("field", ["task_id", "seats", "gold", "fault_plan"])
@@ -50,4 +52,4 @@ def test_a_line_without_a_field_is_an_input_error(field: str) -> None:
     line = json.loads(freeze_suite(Suite("s", (Case(TASK, Gold("native", ())),))))
     del line[field]
     with pytest.raises(InputError, match=r"suite\.jsonl cannot be read"):
-        read_frozen_suite("s", [json.dumps(line)])
+        read_frozen_suite("s", json.dumps(line).encode("ascii"))

@@ -28,7 +28,7 @@ from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.report.model_texts import Conversation
 from fumehood.report.page.bodies import episode_body, state_changes, task_body
 from fumehood.report.page.contents import embedded_json, packed
-from fumehood.report.page.texts import TEXT_CHARS_MAX, shown, shown_json
+from fumehood.report.page.texts import LINE_CHARS, TEXT_CHARS_MAX, shown, shown_json
 from fumehood.report.results import join_results
 from fumehood.report.traces import read_traces
 from fumehood_agent.in_process import InProcessSession
@@ -213,6 +213,18 @@ def test_packed_data_unpacks_and_packing_is_deterministic(value: Any) -> None:
     texts = [short_json(value), short_json([value])]
     assert packed(texts) == packed(texts)
     assert json.loads(gzip.decompress(base64.b64decode(packed(texts)))) == [value, [value]]
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    )
+)
+def test_long_json_is_indented_as_python_does(value: Any) -> None:
+    value = {"long": "x" * LINE_CHARS, "value": value}
+    text = json.dumps(value, ensure_ascii=False, indent=1)
+    assert shown_json(value) == shown(text)
 
 
 def test_long_texts_are_cut_with_a_note() -> None:
