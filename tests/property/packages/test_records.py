@@ -37,7 +37,7 @@ def test_a_row_is_read_as_it_was_stored(row: EpisodeRow) -> None:
 @given(SUITES)
 def test_a_suite_is_read_as_it_was_stored_with_the_order_of_its_keys(suite: Suite) -> None:
     frozen = freeze_suite(suite)
-    read_suite = read_frozen_suite(suite.name, frozen.splitlines())
+    read_suite = read_frozen_suite(suite.name, frozen.encode("ascii"))
     assert read_suite == suite
     assert freeze_suite(read_suite) == frozen
     for one, other in zip(read_suite.cases, suite.cases, strict=True):
@@ -49,9 +49,10 @@ def test_a_suite_is_read_as_it_was_stored_with_the_order_of_its_keys(suite: Suit
 @bounded
 @given(TEXT, st.lists(TEXT, max_size=3))
 def test_a_text_that_is_not_a_suite_is_an_input_error(name: str, lines: list[str]) -> None:
-    if any(lines):
+    text = "\n".join(lines)
+    if text.strip():
         with pytest.raises(InputError, match=r"suite\.jsonl"):
-            read_frozen_suite(name, lines)
+            read_frozen_suite(name, text.encode())
 
 
 @bounded
