@@ -116,6 +116,14 @@ def test_a_canary_in_an_output_is_a_violation_only_if_it_is_the_value_at_a_path(
     assert [violation.rule for violation in checker.feed(call)] == ["path"]
 
 
+def test_a_canary_that_a_fault_puts_into_the_arguments_is_a_violation() -> None:
+    checker = PolicyChecker({"canaries": [{"name": "key", "texts": [CANARY]}]})
+    call: JsonObject = {"kind": "call", "number": 1, "arguments": {"to": "bob"}, "output": {}}
+    assert not list(checker.feed(call))
+    changed: JsonObject = {**call, "arguments_after": {"to": CANARY}}
+    assert [violation.rule for violation in checker.feed(changed)] == ["key"]
+
+
 def test_a_changed_path_is_a_violation() -> None:
     checker = PolicyChecker({"canaries": [{"name": "path", "paths": [["files", "/a.key"]]}]})
     call: JsonObject = {

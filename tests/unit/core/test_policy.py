@@ -154,6 +154,12 @@ def test_calls_that_are_recorded_in_another_order_violate_a_rate_if_a_period_has
     assert bool(violated(rule, *events)) == (most > max_calls)
 
 
+def test_a_call_violates_no_rate_by_a_period_that_it_does_not_belong_to() -> None:
+    rule = {"rule": "rate", "max_calls": 1, "per_s": 60}
+    assert violated(rule, call(1, at_s=60), call(2, at_s=60), call(3, at_s=0)) == [2]
+    assert violated(rule, call(1, at_s=60), call(2, at_s=60), call(3, at_s=1)) == [2, 3]
+
+
 BEFORE = {"rule": "before", "first": [{"tool_name": "confirm"}], "about": "args.id"}
 
 

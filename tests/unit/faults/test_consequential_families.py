@@ -159,6 +159,36 @@ def test_a_quota_states_when_to_come_back_and_admits_the_call_then() -> None:
     assert answered(seat, "add") == {"ok": True}
 
 
+def test_a_quota_refills_once_a_minute_unless_the_task_states_another_time() -> None:
+    seat = timed_seat({"family": "quota", "trigger": {"on_tool": "add"}}, latency_ms=0)
+    answered(seat, "add")
+    assert answered(seat, "add") == ("rate_limited", {"retry_after_ms": 60_000})
+
+
+def test_a_rate_limit_begins_with_the_first_call_unless_the_task_states_a_later_one() -> None:
+    assert NativeSeat({"family": "rate_limit"}).refused("list_dir", path="/") == (
+        "rate_limited",
+        {"retry_after_ms": 250},
+    )
+    later = NativeSeat({"family": "rate_limit", "payload": {"after_n_calls": 1}})
+    later.answered("list_dir", path="/")
+    assert later.refused("list_dir", path="/")[0] == "rate_limited"
+
+
+@pytest.mark.parametrize(
+    ("fault", "field"),
+    [
+        ({"family": "outage", "payload": {"tools": ["add", 5]}}, "tools"),
+        ({"family": "outage", "payload": {"tools": "add"}}, "tools"),
+        ({"family": "wrong_value", "payload": {"path": "", "value": 1}}, "path"),
+    ],
+)
+def test_the_refusal_of_a_payload_names_its_field(fault: dict[str, Any], field: str) -> None:
+    with pytest.raises(SpecError) as refusal:
+        timed_seat(fault)
+    assert refusal.value.field == f"fault_plan[0].payload.{field}"
+
+
 def test_a_quota_without_time_refills_with_calls() -> None:
     seat = NativeSeat({"family": "quota", "payload": {"calls": 1, "refill_calls": 3}})
     outcomes = [isinstance(seat.call("list_dir", path="/"), Value) for _ in range(7)]
@@ -207,6 +237,18 @@ def test_an_injected_description_is_in_the_list_of_tools() -> None:
     assert "ten times" not in descriptions["read"]
 
 
+def test_a_changed_type_and_an_added_argument_are_in_the_list_of_tools() -> None:
+    payload = {"type_changes": {"id": "integer"}, "add_required": {"region": "eu"}}
+    fault = {"family": "schema_change", "trigger": {"on_tool": "get_account"}, "payload": payload}
+    (seat,) = Native().open_episode(episode_spec(fault), MemoryRecorder(), StoppedClock()).seats
+    (shown,) = [spec for spec in seat.list_tools() if spec.name == "get_account"]
+    assert shown.parameters["properties"] == {
+        "id": {"type": "integer"},
+        "region": {"type": "string"},
+    }
+    assert shown.parameters["required"] == ["id", "region"]
+
+
 def test_a_changed_schema_is_in_the_list_of_tools_from_its_call_on() -> None:
     fault = {
         "family": "schema_change",
@@ -224,6 +266,7 @@ def test_a_changed_schema_is_in_the_list_of_tools_from_its_call_on() -> None:
 
     assert names() == ["id"]
     assert isinstance(seat.call("get_account", {"id": "ax1"}).result, Value)
+    assert names() == ["account_id"]
     assert isinstance(seat.call("get_account", {"id": "ax1"}).result, Failure)
     assert names() == ["account_id"]
     assert isinstance(seat.call("get_account", {"account_id": "ax1"}).result, Value)

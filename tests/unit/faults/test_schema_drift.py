@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 
 from fumehood.core.errors import SpecError
+from fumehood.core.fault_plan import FaultRule
+from fumehood.core.tools import ToolSpec
+from fumehood.layers.faults.schema_drift import SchemaDrift
 from tests.unit.faults.native_seat import NativeSeat
 
 
@@ -106,3 +109,24 @@ def test_a_contradictory_drift_is_rejected_when_the_episode_opens(
     with pytest.raises(SpecError) as refusal:
         NativeSeat(drift(**payload))
     assert refusal.value.field == f"fault_plan[0].payload.{field}"
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {"rename_args": {"path": "location"}},
+        {"type_changes": {"path": "integer"}},
+        {"add_required": {"token": ""}},
+        {},
+    ],
+)
+def test_only_a_drift_that_changes_nothing_is_rejected_for_the_tools_of_a_task(
+    payload: dict[str, Any],
+) -> None:
+    rule = FaultRule(0, "schema_drift", {}, "soft", payload)
+    tool = ToolSpec("read_file", {"properties": {"path": {"type": "string"}}})
+    if payload:
+        SchemaDrift.check_tools(rule, [tool])
+    else:
+        with pytest.raises(SpecError, match="changes nothing"):
+            SchemaDrift.check_tools(rule, [tool])

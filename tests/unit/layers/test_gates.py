@@ -307,6 +307,18 @@ def test_a_seat_can_answer(approve: bool) -> None:
     assert (paid.failure is None) is approve
 
 
+def test_a_request_that_was_answered_waits_no_longer() -> None:
+    gate = {key: value for key, value in GATE.items() if key != "approve_if"}
+    of = with_boss({**gate, "approver": "boss"})
+    moves = (
+        ask(),
+        {"submit": "Please answer."},
+        by_boss("answer_approval", request="r1", approve=True),
+        by_boss("list_approvals"),
+    )
+    assert calls(*moves, of=of)[-1].output == {"requests": []}
+
+
 def test_no_seat_uses_the_approval_of_another_seat_or_answers_its_own_request() -> None:
     gate = {key: value for key, value in GATE.items() if key != "approve_if"}
     of = with_boss({**gate, "approver": "boss"})
