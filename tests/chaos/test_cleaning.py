@@ -35,10 +35,11 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running
         RunningCommand(
             (*words, "--out", str(tmp_path / "run")),
             cwd=tmp_path,
-            environment={"XDG_RUNTIME_DIR": records},
+            environment={"XDG_RUNTIME_DIR": records, "XDG_STATE_HOME": records},
         ) as started,
     ):
         monkeypatch.setenv("XDG_RUNTIME_DIR", records)
+        monkeypatch.setenv("XDG_STATE_HOME", records)
         assert wait_until(lambda: len(started.descendants()) >= 2), started.output()
         yield started
 
@@ -61,7 +62,7 @@ def test_resources_of_a_running_command_stay(command: RunningCommand) -> None:
 def test_a_killed_run_whose_service_hangs_is_cleaned_up(command: RunningCommand) -> None:
     state = Path(os.environ["XDG_RUNTIME_DIR"], "fumehood")
     # The service starts before the folder of the calls is made.
-    assert wait_until(lambda: len([*state.glob(f"*/{MARKER}")]) == 2)
+    assert wait_until(lambda: len([*state.glob(f"*/{MARKER}")]) == 3)
     (service,) = services_of(command)
     # A stopped service cannot notice that its owner is gone.
     service.kill(signal.SIGSTOP)
@@ -70,7 +71,7 @@ def test_a_killed_run_whose_service_hangs_is_cleaned_up(command: RunningCommand)
         found = clean("--dry-run")
         assert {orphan["kind"] for orphan in found} == {"processes", "folder"}
         folders = [Path(str(orphan["name"])) for orphan in found if orphan["kind"] == "folder"]
-        assert len(folders) == 2
+        assert len(folders) == 3, "sockets, files of calls, and temporary files of the service"
         assert all(folder.is_dir() for folder in folders)
         assert service.is_alive
         removed = clean()

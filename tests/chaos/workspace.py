@@ -41,6 +41,7 @@ class Workspace:
         """Start a command in this workspace; see :class:`RunningCommand`."""
         variables = {
             "XDG_RUNTIME_DIR": str(self.records),
+            "XDG_STATE_HOME": str(self.records),
             "TMPDIR": str(self.temporary),
             "FUMEHOOD_SIGNING_KEY": str(self.root / "key.pem"),
         }

@@ -12,8 +12,15 @@ from fumehood.engines.box_users import BoxUsers
 from fumehood.engines.bubblewrap.cgroups import remove_group, remove_unnamed_groups
 from fumehood.engines.engine import Engine, Orphan, OrphanKind, OwnerCheck
 from fumehood.engines.ownership import RUN
-from fumehood.engines.records import FolderRecords, SessionRecords
+from fumehood.engines.records import FolderRecords, SessionRecords, temporary_records
 from fumehood.engines.registry import ENGINES
+from fumehood.engines.state_folder import open_folder, temporary_folder
+
+
+def _folder_records() -> tuple[FolderRecords, ...]:
+    if temporary_folder() == open_folder():
+        return (FolderRecords(),)
+    return FolderRecords(), temporary_records()
 
 
 def reap_local(is_owned: OwnerCheck) -> int:
@@ -22,7 +29,8 @@ def reap_local(is_owned: OwnerCheck) -> int:
     Raises:
         InfraError: another user can write to the folder of records.
     """
-    removed = SessionRecords().reap(is_owned) + FolderRecords().reap(is_owned)
+    removed = SessionRecords().reap(is_owned)
+    removed += sum(records.reap(is_owned) for records in _folder_records())
     users = BoxUsers()
     users.reap(is_owned, remove_group)
     remove_unnamed_groups(users.reserved)
@@ -69,8 +77,9 @@ class Machine:
             # Engines that start processes share their records.
             yield from (orphan for orphan in fresh if orphan not in seen)
             seen.update(fresh)
-        for folder, labels in FolderRecords().lost(self._is_owned):
-            yield Orphan(OrphanKind.FOLDER, str(folder), labels.get(RUN, ""))
+        for records in _folder_records():
+            for folder, labels in records.lost(self._is_owned):
+                yield Orphan(OrphanKind.FOLDER, str(folder), labels.get(RUN, ""))
 
     def remove(self, orphans: list[Orphan]) -> list[Orphan]:
         """Remove orphans and return those that were kept: images in use.

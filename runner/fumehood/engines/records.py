@@ -24,7 +24,13 @@ from pathlib import Path
 
 from fumehood.engines.engine import Orphan, OrphanKind, OwnerCheck
 from fumehood.engines.ownership import RUN, start_time
-from fumehood.engines.state_folder import claim_folder, known_folders, open_folder, state_folder
+from fumehood.engines.state_folder import (
+    claim_folder,
+    known_folders,
+    open_folder,
+    state_folder,
+    temporary_folder,
+)
 
 MARKER = ".fumehood-state"
 """Empty file in each recorded folder. Cleaning removes no folder with content and without it."""
@@ -250,6 +256,18 @@ class FolderRecords:
         # Its maker may have been killed before it wrote the marker.
         has_marker = MARKER in content or not content
         return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and has_marker
+
+
+def temporary_records() -> FolderRecords:
+    """Return the records of folders with temporary files of services.
+
+    They are beside these folders, because a restart of the machine removes records in memory.
+
+    Raises:
+        InfraError: no place for the folders is usable.
+    """
+    place = temporary_folder()
+    return FolderRecords(place / "folders", place)
 
 
 @contextmanager

@@ -71,12 +71,14 @@ def temporary_folder() -> Path:
     """Return the folder in which folders with temporary files of services are made, such as files
     of databases: on a disk if one is usable, because they can be too large for memory.
 
-    Its path is short enough for sockets, and other users can enter it if root runs this.
+    It is in the user's state folder; for root in /var/lib, unless XDG_STATE_HOME is set. Its path
+    is short enough for sockets, and other users can enter it if root runs this.
 
     Raises:
         InfraError: no place is usable.
     """
-    on_disk = iter((_STATE / NAME,)) if os.geteuid() == 0 else _home_places()
+    is_system = os.geteuid() == 0 and not os.environ.get("XDG_STATE_HOME")
+    on_disk = iter((_STATE / NAME,)) if is_system else _home_places()
     return _first_usable(chain(on_disk, _places()), for_boxes=True)
 
 

@@ -23,8 +23,7 @@ from fumehood.core.user_ids import SERVICE_UID
 from fumehood.engines.engine import IN_IMAGES
 from fumehood.engines.images.helper import build_helper
 from fumehood.engines.ownership import owner_labels
-from fumehood.engines.records import FolderRecords, SessionRecords
-from fumehood.engines.state_folder import temporary_folder
+from fumehood.engines.records import FolderRecords, SessionRecords, temporary_records
 from fumehood.gateway.settings import GatewaySettings, settings_to_line
 from fumehood.orchestrator.agents import NamedAgent
 from fumehood.orchestrator.person import Person
@@ -324,7 +323,11 @@ class ServicePool:
         self._directory = self._folders.make(labels)
         # A service may run as another user, who must be able to enter a folder whose name it knows.
         self._directory.chmod(0o711)
-        self._on_disk = FolderRecords(below=temporary_folder()).make(labels)
+        try:
+            self._on_disk = temporary_records().make(labels)
+        except BaseException:
+            self._folders.remove(self._directory)
+            raise
         self._options = replace(options, labels=labels, temporary=_for_service(self._on_disk))
         self._lock = Lock()
         self._slots: list[_Slot] = []
@@ -395,7 +398,7 @@ class ServicePool:
         for slot in self._slots:
             slot.worker.stop()
         self._folders.remove(self._directory)
-        self._folders.remove(self._on_disk)
+        temporary_records().remove(self._on_disk)
 
     def _add(self) -> None:
         self._slots.append(_Slot(self._start()))

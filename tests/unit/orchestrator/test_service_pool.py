@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from fumehood.core.errors import InfraError, InputError
+from fumehood.engines.orphans import Machine, reap_local
 from fumehood.engines.ownership import owner_is_alive
-from fumehood.engines.records import FolderRecords
 from fumehood.gateway.settings import GatewaySettings
 from fumehood.orchestrator.service_pool import (
     HttpOffer,
@@ -142,7 +142,8 @@ def test_temporary_files_of_a_service_are_removed_after_the_run_or_found_after_a
     monkeypatch: pytest.MonkeyPatch, *, is_killed: bool
 ) -> None:
     with short_folder() as folder:
-        monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
+        for name in ("XDG_RUNTIME_DIR", "XDG_STATE_HOME"):
+            monkeypatch.setenv(name, folder)
         command = [sys.executable, "-c", RUN_WITH_A_SERVICE]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as run:
             assert run.stdout is not None
@@ -153,12 +154,12 @@ def test_temporary_files_of_a_service_are_removed_after_the_run_or_found_after_a
             if is_killed:
                 run.kill()
         assert wait_until(lambda: not Path(f"/proc/{service}").exists())
-        records = FolderRecords()
-        found = [path for path, _ in records.lost(owner_is_alive)]
-        assert (temporary.parent in found) == is_killed
-        records.reap(owner_is_alive)
+        assert temporary.is_dir() == is_killed
+        with Machine(owner_is_alive) as machine:
+            found = [orphan.name for orphan in machine.orphans(images=False)]
+        assert (str(temporary.parent) in found) == is_killed
+        reap_local(owner_is_alive)
         assert not temporary.parent.exists()
-        assert records.lost(owner_is_alive) == []
 
 
 @pytest.mark.slow
