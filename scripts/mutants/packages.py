@@ -36,7 +36,7 @@ PACKAGES = {
     "sdk": Package(
         tuple(
             f"{_SDK}/{name}.py"
-            for name in ("session", "stream", "wire", "errors", "seat", "aio", "address")
+            for name in ("session", "wire", "errors", "seat", "aio", "address", "work_state")
         ),
         28,
         ("tests/unit/agent_sdk", "tests/conformance/seats"),

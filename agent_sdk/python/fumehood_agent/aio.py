@@ -26,8 +26,9 @@ from fumehood_agent.address import (
     require_short,
     socket_path,
 )
-from fumehood_agent.errors import ConnectionLost, DeadlinePassed, Ended, FumehoodError, NotReachable
+from fumehood_agent.errors import ConnectionLost, DeadlinePassed, NotReachable
 from fumehood_agent.seat import ModelProblem, Reply, Task
+from fumehood_agent.work_state import WorkState
 
 
 async def play(agent: Any) -> None:
@@ -40,24 +41,18 @@ async def play(agent: Any) -> None:
                 await session.submit()
 
 
-class AsyncSession:
+class AsyncSession(WorkState):
     """A connection to one seat: the task, calls, and the end of the work.
 
-    An asynchronous context manager.
+    An asynchronous context manager; entering it sets ``task``.
     """
-
-    task: Task
-    """The current task; set when the session is entered."""
 
     def __init__(
         self, path: str | os.PathLike[str] | None = None, *, service_timeout_ms: int = 30_000
     ) -> None:
         """Create the session, as :class:`~fumehood_agent.session.Session`; entering it connects."""
         self.path = socket_path(path)
-        self.ended = False
-        """True if the work has ended, so that no further call is executed."""
         self._service_timeout_ms = service_timeout_ms
-        self._replies_received = 0
         self._session_id = os.urandom(8).hex()
         self._call_numbers = count(1)
 
@@ -107,14 +102,7 @@ class AsyncSession:
             response = await self._send_call(request)
         else:
             response = await self._send_within(request, deadline_ms)
-        try:
-            reply = wire.reply_from_pb(response)
-        except Ended:
-            self.ended = True
-            raise
-        self._replies_received += 1
-        self.ended = self.ended or reply.ended
-        return reply
+        return self._reply(response)
 
     async def submit(self, answer: str = "", confidence: float | None = None) -> bool:
         """Submit an answer, as :meth:`fumehood_agent.session.Session.submit`."""
@@ -203,14 +191,4 @@ class AsyncSession:
             response = await self._stub.Submit(request)
         except grpc.RpcError as error:
             raise self._error(error, sent_bytes=request.ByteSize()) from error
-        following = wire.next_from_pb(response)
-        if following is None:
-            self.ended = True
-        else:
-            self.task = following
-        return response.accepted
-
-    def _error(self, error: grpc.RpcError, *, sent_bytes: int) -> FumehoodError:
-        return wire.error_from_rpc(
-            error, path=self.path, answered=self._replies_received, sent_bytes=sent_bytes
-        )
+        return self._accepted(response)

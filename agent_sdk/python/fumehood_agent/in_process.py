@@ -10,35 +10,27 @@ from typing import Any
 
 from fumehood_agent import wire
 from fumehood_agent._proto.v1 import tool_pb2 as pb
-from fumehood_agent.errors import Ended
-from fumehood_agent.seat import ModelProblem, Reply, Task
+from fumehood_agent.seat import ModelProblem, Reply
+from fumehood_agent.work_state import WorkState
 
 Exchange = Callable[[pb.InteractRequest], pb.InteractResponse]
 """Answers one request; the in-memory counterpart of the gRPC stream."""
 
 
-class InProcessSession:
+class InProcessSession(WorkState):
     """Implements :class:`~fumehood_agent.seat.Seat`. For one thread."""
 
     def __init__(self, exchange: Exchange) -> None:
         """Fetch the task; ``exchange`` answers the requests of this session."""
         self._exchange = exchange
-        self.ended = False
-        """True once no further call will be carried out."""
         response = exchange(pb.InteractRequest(get_task=pb.GetTaskRequest()))
-        self.task: Task = wire.task_from_pb(response.task)
+        self.task = wire.task_from_pb(response.task)
 
     def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> Reply:
         """Call the tool ``name``, as :meth:`fumehood_agent.session.Session.call` does."""
         text = wire.arguments_to_json({} if arguments is None else arguments)
         request = pb.InteractRequest(call=wire.call_to_pb(name, text))
-        try:
-            reply = wire.reply_from_pb(self._exchange(request).call)
-        except Ended:
-            self.ended = True
-            raise
-        self.ended = self.ended or reply.ended
-        return reply
+        return self._reply(self._exchange(request).call)
 
     def submit(self, answer: str = "", confidence: float | None = None) -> bool:
         """Answer the user, as :meth:`fumehood_agent.session.Session.submit` does."""
@@ -59,9 +51,4 @@ class InProcessSession:
 
     def _submit(self, request: pb.SubmitRequest) -> bool:
         response = self._exchange(pb.InteractRequest(submit=request)).submit
-        following = wire.next_from_pb(response)
-        if following is None:
-            self.ended = True
-        else:
-            self.task = following
-        return response.accepted
+        return self._accepted(response)

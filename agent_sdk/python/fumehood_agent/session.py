@@ -30,12 +30,11 @@ from fumehood_agent.address import (
 from fumehood_agent.errors import (
     ConnectionLost,
     DeadlinePassed,
-    Ended,
-    FumehoodError,
     NotReachable,
     ServiceFailed,
 )
 from fumehood_agent.seat import ModelProblem, Reply, Task
+from fumehood_agent.work_state import WorkState
 
 CONNECTED_S = 1.0
 """How long the state of a connection may take to arrive."""
@@ -65,7 +64,7 @@ class Stream:
         self._call.cancel()  # type: ignore[no-untyped-call]  # its stub lacks a type
 
 
-class Session:
+class Session(WorkState):
     """A connection to one seat: the task, calls, and the end of the work.
 
     A context manager. Safe to use from several threads; with ``stream=True`` their calls take
@@ -93,10 +92,7 @@ class Session:
             NotReachable: no service answered in time.
         """
         self.path = socket_path(path)
-        self.ended = False
-        """True if the work has ended, so that no further call is executed."""
         self._service_timeout_ms = service_timeout_ms
-        self._replies_received = 0
         self._session_id = os.urandom(8).hex()
         self._call_numbers = count(1)
         self._lock = Lock()
@@ -105,7 +101,7 @@ class Session:
         self._channel = grpc.insecure_channel(channel_target(self.path), CHANNEL_OPTIONS)
         self._stub = ToolServiceStub(self._channel)
         try:
-            self.task: Task = self._fetch_task()
+            self.task = self._fetch_task()
         except BaseException:
             self.close()
             raise
@@ -294,12 +290,7 @@ class Session:
                 response = self._stub.Submit(request)
             except grpc.RpcError as error:
                 raise self._error(error, sent_bytes=request.ByteSize()) from error
-        following = wire.next_from_pb(response)
-        if following is None:
-            self.ended = True
-        else:
-            self.task = following
-        return response.accepted
+        return self._accepted(response)
 
     def _exchange(self, request: pb.InteractRequest) -> pb.InteractResponse:
         with self._lock:
@@ -321,22 +312,7 @@ class Session:
             raise ServiceFailed(f"{self.path}: the response does not match the request")
         return response
 
-    def _reply(self, response: pb.CallToolResponse) -> Reply:
-        try:
-            reply = wire.reply_from_pb(response)
-        except Ended:
-            self.ended = True
-            raise
-        self._replies_received += 1
-        self.ended = self.ended or reply.ended
-        return reply
-
     def _drop_stream(self) -> None:
         stream, self._stream = self._stream, None
         if stream is not None:
             stream.close()
-
-    def _error(self, error: grpc.RpcError, *, sent_bytes: int) -> FumehoodError:
-        return wire.error_from_rpc(
-            error, path=self.path, answered=self._replies_received, sent_bytes=sent_bytes
-        )

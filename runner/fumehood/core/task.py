@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fumehood.core.conversation import ConversationSpec
-from fumehood.core.episode_spec import SeatSpec
+from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
 from fumehood.core.fault_plan import FaultPlan
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import Json, JsonObject
@@ -38,6 +38,20 @@ class Task:
     """By seat, the moves of the counterpart :data:`SCRIPT`, in the form of oracle moves."""
     policy: JsonObject = field(default_factory=dict)
     """Rules, gates, canaries and limits (docs/policies.md); empty if there are none."""
+
+    def spec(self, episode_id: str) -> EpisodeSpec:
+        """Return the specification of an episode of this task."""
+        return EpisodeSpec(
+            episode_id=episode_id,
+            world=self.world,
+            harness_mode=self.harness_mode,
+            initial_state=self.initial_state,
+            fault_plan=self.fault_plan,
+            seed=self.seed,
+            seats=self.seats,
+            conversation=self.conversation,
+            policy=self.policy,
+        )
 
 
 @dataclass(frozen=True, slots=True)

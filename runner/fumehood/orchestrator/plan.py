@@ -39,21 +39,12 @@ class PlannedEpisode:
         Args:
             wall_ms: wall time of seats whose task sets none, milliseconds.
         """
-        task = self.case.task
-        return EpisodeSpec(
-            episode_id=self.name.identifier,
-            world=task.world,
-            harness_mode=task.harness_mode,
-            initial_state=task.initial_state,
-            fault_plan=task.fault_plan,
+        seats = self.instructions.of(self.case, self.trial)
+        return replace(
+            self.case.task.spec(self.name.identifier),
             seed=self.seed,
-            seats=tuple(
-                _with_wall_time(seat, wall_ms)
-                for seat in self.instructions.of(self.case, self.trial)
-            ),
+            seats=tuple(_with_wall_time(seat, wall_ms) for seat in seats),
             data_source=self.data_source,
-            conversation=task.conversation,
-            policy=task.policy,
             monitors=self.monitors,
         )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 
 from fumehood.core.clock import StoppedClock
-from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
+from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.evidence import Evidence, read_evidence
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import JsonObject, canonical_json
@@ -34,16 +34,8 @@ TASK = Task(
 def evidence_of_one_call() -> Evidence:
     """Return the evidence of an episode that closes the account."""
     recorder = MemoryRecorder()
-    spec = EpisodeSpec(
-        episode_id="e1",
-        world=TASK.world,
-        harness_mode=TASK.harness_mode,
-        initial_state=TASK.initial_state,
-        fault_plan=(),
-        seed=TASK.seed,
-        seats=TASK.seats,
-    )
-    episode = HARNESS_MODES.load(TASK.harness_mode)().open_episode(spec, recorder, StoppedClock())
+    mode = HARNESS_MODES.load(TASK.harness_mode)()
+    episode = mode.open_episode(TASK.spec("e1"), recorder, StoppedClock())
     episode.seats[0].call("close_account", {"id": "a1", "reason": "asked"})
     episode.seats[0].finish(Finished("done"))
     episode.close()

@@ -14,7 +14,6 @@ from threading import Condition
 
 from fumehood.core.clock import StoppedClock
 from fumehood.core.episode import Episode, Seat
-from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import SpecError, nearest
 from fumehood.core.evidence import Evidence, read_evidence
 from fumehood.core.json_values import Json
@@ -36,18 +35,8 @@ def open_task(task: Task, recorder: MemoryRecorder) -> Episode:
     Raises:
         SpecError: world, harness mode, state or fault plan cannot be used.
     """
-    spec = EpisodeSpec(
-        episode_id="in_memory",
-        world=task.world,
-        harness_mode=task.harness_mode,
-        initial_state=task.initial_state,
-        fault_plan=task.fault_plan,
-        seed=task.seed,
-        seats=task.seats,
-        conversation=task.conversation,
-        policy=task.policy,
-    )
-    return HARNESS_MODES.load(task.harness_mode)().open_episode(spec, recorder, StoppedClock())
+    mode = HARNESS_MODES.load(task.harness_mode)()
+    return mode.open_episode(task.spec("in_memory"), recorder, StoppedClock())
 
 
 def play_in_memory(
