@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import tracemalloc
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,6 +36,7 @@ from fumehood.engines.seccomp import docker_profile
 
 pytestmark = [pytest.mark.docker, pytest.mark.image]
 
+FREEZER = Path("/sys/fs/cgroup/freezer")
 PATIENCE_MS = 60_000
 SLEEP = "import time; time.sleep(600)"
 
@@ -155,6 +158,32 @@ def test_closing_leaves_no_container(
     for box in boxes:
         box.close()
     assert containers_of(daemon, labels) == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0 or not FREEZER.is_dir(), reason="needs control groups v1")
+def test_a_container_that_does_not_end_fails_no_attempt(
+    docker_engine: DockerEngine, daemon: APIClient, python: Image, socket_dir: Path
+) -> None:
+    """An agent can hold what the kernel needs minutes to free; a frozen process ends as late."""
+    image = replace(python, command=("python3", "-c", SLEEP))
+    box = docker_engine.start(BoxSpec(image=image, socket_dir=socket_dir))
+    lines = Path(f"/proc/{box.host_pid()}/cgroup").read_text("ascii").splitlines()
+    (group,) = (line.rpartition(":")[2] for line in lines if ":freezer:" in line)
+    frozen = FREEZER / group.lstrip("/") / "frozen"
+    frozen.mkdir()
+    try:
+        for process in (frozen.parent / "cgroup.procs").read_text("ascii").split():
+            (frozen / "cgroup.procs").write_text(process)
+        (frozen / "freezer.state").write_text("FROZEN")
+        assert box.close().stdout == b""
+        assert daemon.inspect_container(box.name), "the control"
+    finally:
+        (frozen / "freezer.state").write_text("THAWED")
+        daemon.remove_container(box.name, force=True)
+        for folder in (frozen, frozen.parent):
+            with suppress(FileNotFoundError):
+                folder.rmdir()
 
 
 def test_a_box_that_cannot_start_leaves_no_container(

@@ -34,7 +34,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 
 from fumehood.core.errors import InfraError, InputError
 from fumehood.engines.docker.written import ContainerFiles
-from fumehood.engines.engine import TooLarge
+from fumehood.engines.engine import NotEnded, TooLarge
 
 T = TypeVar("T")
 
@@ -232,7 +232,11 @@ class Daemon:
         return status
 
     def remove(self, container: str) -> None:
-        """Stop and remove a container with its volumes; has no effect if it is gone."""
+        """Stop and remove a container with its volumes; has no effect if it is gone.
+
+        Raises:
+            NotEnded: its processes do not end.
+        """
 
         def remove() -> None:
             try:
@@ -243,7 +247,12 @@ class Daemon:
                     raise Busy(error.explanation) from error
                 raise
 
-        self._ask("remove a container", remove, {_NOT_FOUND: None})
+        try:
+            self._ask("remove a container", remove, {_NOT_FOUND: None})
+        except InfraError as error:
+            if _NOT_KILLED in str(error.__cause__):
+                raise NotEnded(str(error)) from error
+            raise
 
     def containers_with(self, label: str) -> list[tuple[str, dict[str, str]]]:
         """Return id and labels of every container that has ``label``, running or not."""

@@ -55,6 +55,7 @@ from fumehood.engines.engine import (
     Isolation,
     IsolationFacts,
     KilledOutside,
+    NotEnded,
     Orphan,
     OrphanKind,
     OwnerCheck,
@@ -67,7 +68,7 @@ from fumehood.engines.images.folder import build_folder
 from fumehood.engines.images.recipe import fetched_recipe
 from fumehood.engines.images.stale import stale_images
 from fumehood.engines.images.workspace import build_workspace
-from fumehood.engines.kernel_queues import QueueWatch
+from fumehood.engines.kernel_queues import QueueWatch, warn
 from fumehood.engines.output import FrameReader
 from fumehood.engines.ownership import OWNER_PID, RUN, owner_labels
 from fumehood.engines.pausing import Pausing
@@ -516,8 +517,12 @@ class DockerBox:
         """Stop the container, collect its output and remove it."""
         with self._lock:
             if self._closed is None:
-                self._daemon.remove(self.name)
-                self._held.release()
+                try:
+                    self._daemon.remove(self.name)
+                    self._held.release()
+                except NotEnded as error:
+                    # An agent could cause this; a later command removes the container.
+                    warn(str(error), box=self.name)
                 self._closed = self._output.finish(_DRAIN_TIMEOUT_S)
             return self._closed
 
