@@ -286,6 +286,22 @@ def test_large_rows_do_not_fill_the_memory_of_the_service() -> None:
 
 
 @pytest.mark.slow
+def test_statements_that_fail_cannot_fill_the_disk_either() -> None:
+    world = MariaDbSql({"tables": []})
+    rows = " UNION ALL ".join(f"SELECT {number}, REPEAT('x', 900000)" for number in range(2, 14))
+    for number in range(9):
+        table = f"large{number}"
+        _result(world, f"CREATE TABLE {table} (id INT PRIMARY KEY, x LONGTEXT)")
+        _result(world, f"INSERT INTO {table} VALUES (1, '')")
+        # The last row has the key of the first one.
+        if "was removed" in _result(world, f"INSERT INTO {table} {rows} UNION ALL SELECT 1, ''"):
+            break
+    else:
+        pytest.fail("the database is too large")
+    assert world.state["tables"] == []
+
+
+@pytest.mark.slow
 def test_a_database_that_would_fill_the_disk_is_removed() -> None:
     world = _world()
     _result(world, "CREATE TABLE large (x LONGTEXT)")

@@ -190,8 +190,10 @@ class MariaDbAttempt:
                 self._server.end_session(cursor)
                 raise Rejected("the statement took too long or broke the connection") from None
             raise Rejected(_message(error)) from None
-        if not is_reading:
-            self._limit_size()
+        finally:
+            # Files also grow during a statement that fails, and then stay as large.
+            if not is_reading:
+                self._limit_size()
         return str(rows), not is_reading
 
     def _session(self) -> Connection:
@@ -207,17 +209,24 @@ class MariaDbAttempt:
 
         Raises:
             Rejected: the database was removed.
+            InfraError: a statement that does not end holds the database, so the server was stopped.
         """
         ((size,),) = self._server.trusted(
             "SELECT COALESCE(SUM(file_size), 0) FROM information_schema.innodb_sys_tablespaces "
             f"WHERE name LIKE '{DATABASE}/%'"
         )
         if int(str(size)) > FILE_BYTES_MAX:
-            self._server.trusted(
-                f"DROP DATABASE IF EXISTS {DATABASE}",
-                f"CREATE DATABASE {DATABASE} CHARACTER SET utf8mb4",
-            )
             self._server.end_session()
+            try:
+                self._server.trusted(
+                    f"DROP DATABASE IF EXISTS {DATABASE}",
+                    f"CREATE DATABASE {DATABASE} CHARACTER SET utf8mb4",
+                )
+            except InfraError as error:
+                self._server.stop()
+                raise InfraError(
+                    f"the database exceeds {FILE_BYTES_MAX} bytes, and is in use: {error}"
+                ) from None
             raise Rejected(f"the database exceeds {FILE_BYTES_MAX} bytes and was removed")
 
     def tables(self) -> list[JsonObject]:
