@@ -86,8 +86,8 @@ def _by_task(findings: Findings) -> dict[TaskKey, _Attempts]:
 def _task_with_episodes(attempts: _Attempts, first_row: int) -> str:
     """Return the JSON of a task, with that of its episodes."""
     task = short_json({**task_body(attempts.case), "row": first_row})
-    bodies = ",".join(agent.bodies[result.row.name] for _, agent, result in attempts.episodes)
-    return f'{task[:-1]},"episodes":[{bodies}]}}'
+    bodies = b",".join(agent.bodies[result.row.name] for _, agent, result in attempts.episodes)
+    return f'{task[:-1]},"episodes":[{bodies.decode()}]}}'
 
 
 def _index(findings: Findings, tasks: Mapping[TaskKey, _Attempts]) -> dict[str, Any]:
