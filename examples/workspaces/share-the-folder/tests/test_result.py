@@ -29,6 +29,12 @@ def files(folder):
     return paths
 
 
+def test_the_recorded_modes_are_those_of_the_files():
+    # The copy of the folder has no owners and no bits such as setgid.
+    for path, (_, mode, _, _) in entries().items():
+        assert Path("/app/shared", path).stat().st_mode & 0o777 == mode & 0o777
+
+
 def test_everybody_can_enter_the_top():
     assert all(rights(user, "") & 5 == 5 for user in GROUPS)
 
