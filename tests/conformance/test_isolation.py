@@ -72,7 +72,7 @@ def test_no_file_of_the_kernel_accepts_requests_from_all_users(isolated: Boxes) 
 import json, os, stat
 opened = []
 for folder, below, names in os.walk('/proc'):
-    # Of /proc/sys, the kernel also checks the rights when a file is written.
+    # The kernel also checks the rights of files in /proc/sys when they are written.
     below[:] = [name for name in below if not (name.isdigit() or 'self' in name or name == 'sys')]
     for path in (os.path.join(folder, name) for name in names):
         try:

@@ -262,7 +262,7 @@ def test_a_run_does_not_wait_for_a_node_of_a_machine_that_died() -> None:
 
 
 class AfterPings(Threads):
-    """A cluster whose nodes answer so many pings, and then the request or nothing any more."""
+    """A cluster whose nodes answer ``pings`` pings, and then the request or nothing."""
 
     pings = 2
     answer: bytes | None = None

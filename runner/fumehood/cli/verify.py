@@ -28,9 +28,9 @@ DAMAGED = 1
 def verify(run_dir: Path, key: str | None, as_json: bool) -> int:
     """Verify the seals of a run or experiment and list all damage.
 
-    Of an experiment, the plan and all runs are verified. Damage is anything that was removed,
-    moved, edited or added. Exit status 1 if there is damage, if a run is not finished, or if a
-    signer is unknown: not --key, not you, and not in `fumehood keys list`.
+    The command verifies the plan and all runs of an experiment. Damage is anything that was
+    removed, moved, edited or added. Exit status 1 if there is damage, if a run is not finished, or
+    if a signer is unknown: not --key, not you, and not in `fumehood keys list`.
 
     \b
     Example:
@@ -116,7 +116,7 @@ def _report_experiment(
     folder: Path, runs: Sequence[_Checked], trust: Trust, *, as_json: bool
 ) -> int:
     """Print the result of the verification of all runs and of the plan; return the exit status."""
-    # The import of what starts an experiment takes long.
+    # The import takes long, and only experiments need it.
     from fumehood.orchestrator.experiment import is_plan_signed
 
     keys = {run.result.key for run in runs if run.result.key} or {trust.own}

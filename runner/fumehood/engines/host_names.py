@@ -1,5 +1,5 @@
-"""Files of /proc that name the host, carry exact messages between boxes, or let a box slow the
-kernel down. No box can read or write them.
+"""Files of /proc that name the host, carry exact messages between boxes, or slow the kernel
+down. No box can read or write them.
 
 Every engine that shares the host's kernel shows them empty. Files that programs need, such as
 /proc/stat and /proc/meminfo, describe the whole machine and remain; the threat model lists them.
@@ -16,8 +16,8 @@ _COUNTERS = ("/proc/key-users", "/proc/sys/fs", "/proc/sys/kernel/pty/nr")
 """Numbers of open files, keys and terminals of the whole machine. A box can raise each one by one,
 and another box can read it exactly."""
 _TRIGGERS = ("/proc/pressure",)
-"""Every program may write triggers there. The kernel removes the triggers of a killed process one
-by one, for minutes, so its box would not end. Source: Linux, accounting/psi.rst."""
+"""Every program may write triggers there. The kernel needs minutes to remove thousands of triggers
+of a killed process, so its box would not end. Source: Linux, accounting/psi.rst."""
 
 MASKED = (*_NAMES, *_LOCKS, *_COUNTERS, *_TRIGGERS)
 

@@ -165,7 +165,7 @@ class ChildBox:
     def close(self) -> BoxOutput:
         """Stop the group, collect its output and its exit status.
 
-        A killed process that does not end fails nothing, because an agent could cause this: the
+        A killed process that does not end is no failure, because an agent can cause this: the
         kernel can need minutes to free what a process holds. A later command removes the rest.
         """
         with self._lock:

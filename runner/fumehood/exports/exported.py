@@ -159,7 +159,7 @@ class ExportedEpisode:
             return ""
         is_cut = len(outcome.answer) == ROW_CHARACTERS_MAX
         if task and (is_cut or (not outcome.answer and task.conversation)) and self.events:
-            # Another seat may have ended the conversation.
+            # The row may contain only a part of the answer, or that of another seat.
             evidence = read_evidence(each.event for each in self.events)
             return evidence.final_answer(task.seats[0].name) or ""
         return outcome.answer

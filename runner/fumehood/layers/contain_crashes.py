@@ -41,7 +41,7 @@ class ContainCrashes:
         try:
             result = forward(call)
             if isinstance(result, Value) and not is_recordable(result.output):
-                # The work of all seats would end.
+                # Otherwise the work of all seats would end.
                 raise ValueError("the trace cannot contain the result of the call")
         except InfraError:
             raise

@@ -189,7 +189,8 @@ def _opinion(response: JsonObject) -> JsonObject:
     itself, for instance in a reply that was cut off after the quotation.
 
     Raises:
-        ValueError: the reply is not such an object, or contains another one before it.
+        ValueError: the reply was cut off, does not end with such an object, or contains another one
+            before it.
     """
     match response:
         case {"choices": [{"finish_reason": "length"}, *_]}:

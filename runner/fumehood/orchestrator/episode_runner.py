@@ -193,7 +193,7 @@ class EpisodeRunner:
         Args:
             spec: the episode.
             plan: how its agents are reached.
-            await_slot: if its boxes are started in advance; None if it begins at once.
+            await_slot: called when the first box is started; None if the episode begins at once.
 
         Raises:
             InputError: no box can be started from the agent that the user named.

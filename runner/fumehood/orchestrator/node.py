@@ -52,7 +52,7 @@ INPUT, INFRA = "input", "infra"
 
 
 class _HeldExchanges:
-    """Model requests with their responses, until they are sent; none if they are too large.
+    """Model requests with their responses until the node sends them; none if they are too large.
 
     An agent chooses their size, and a node that has no memory left is lost with all its episodes.
     """

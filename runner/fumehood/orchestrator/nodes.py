@@ -63,7 +63,7 @@ PROGRESS_EVERY_S = 10.0
 PING_INTERVAL_S = 60.0
 """Interval at which a node that plays an episode must show that it answers, seconds."""
 PING_TIMEOUT_S = 120.0
-"""How long it may take for that on a busy machine, seconds."""
+"""How long a node on a busy machine may take to answer, seconds."""
 STOP_TIMEOUT_S = 30.0
 """How long the nodes may take to remove their boxes at the end of a run, seconds."""
 LOOK_S = 0.2

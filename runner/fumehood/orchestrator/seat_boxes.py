@@ -42,7 +42,7 @@ class SeatBoxes:
         Args:
             boxes: by seat, in the order of the seats.
             receiver: reports when a box is to start, and ends boxes.
-            times: the wall time of a box begins with the episode, and is longer by delays.
+            times: of the episode; the wall time of a box begins with it, and excludes delays.
         """
         self.timed_out = False
         """Whether a box was stopped because its wall time was over."""

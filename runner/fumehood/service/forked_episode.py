@@ -62,8 +62,8 @@ CLOSE_CPU_S = 1.0
 """Processor time for which a process may close its episode after ``CLOSE_TIMEOUT_S``, however long
 it waits for a processor."""
 LAST_MESSAGES_S = 120.0
-"""Time in which it is no fault of a process that this service, or the orchestrator, takes its last
-messages slowly."""
+"""Time for this service and the orchestrator to take the last messages of a process before it
+counts as stuck."""
 OPEN_TIMEOUT_S = 30.0
 """Time for a new process to confirm that it cannot open an episode."""
 END_TIMEOUT_S = 10.0
@@ -396,7 +396,7 @@ class ForkedEpisode:
         """The monotonic time at which the process was asked to close."""
         self._is_over = False
         self._awaits_message = True
-        """Whether the process has sent nothing that this service has not passed on."""
+        """Whether this service has passed on everything that it received from the process."""
         self._own_fault = ""
         """Why this service killed the process; empty if the process was not the cause."""
         self._opened = self._open(opening)

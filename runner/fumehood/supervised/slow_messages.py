@@ -14,7 +14,7 @@ from threading import Lock
 SMALL_BYTES = 16 * 1024
 """A smaller message is parsed in about a millisecond."""
 SHORT_S = 0.01
-"""Processor time for which no pause follows. Batches of usual events take less."""
+"""Processor time of a message after which no pause follows. Batches of usual events take less."""
 PAUSE_S_MAX = 0.2
 """Opening an episode takes a fraction of this."""
 _turn = Lock()
@@ -24,8 +24,8 @@ _turn = Lock()
 def parsing(size_bytes: int) -> Iterator[None]:
     """Parse a message of a process that an agent may have taken over.
 
-    One thread of this process at a time parses a message that is not small. If that took long, a
-    pause follows in which other threads continue.
+    Only one thread of this process at a time parses a message that is not small. If that took long,
+    a pause follows, in which other threads continue.
 
     Args:
         size_bytes: of the message.

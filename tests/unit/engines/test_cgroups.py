@@ -201,7 +201,7 @@ def test_a_system_without_control_groups_limits_no_boxes(
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0 or not FREEZER.is_dir(), reason="needs control groups v1")
 def test_a_killed_process_that_does_not_end_fails_no_attempt() -> None:
-    """An agent can hold what the kernel needs minutes to free; a frozen process ends as late."""
+    """The kernel can need minutes to end a killed process; a frozen one does not end either."""
     program = subprocess.Popen(["sleep", "600"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     folder = FREEZER / f"fumehood-test-{program.pid}"
     folder.mkdir()

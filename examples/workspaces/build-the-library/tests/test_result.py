@@ -52,7 +52,7 @@ def built():
 
 @pytest.fixture(scope="module")
 def compiled(built):
-    """Compile programs without the Makefile, which could build something else than the sources.
+    """Compile programs without the Makefile, which could build others than those of the sources.
 
     They are in a folder of root, so that no program of the agent replaces them.
     """

@@ -38,8 +38,8 @@ DEBIAN = Path("/usr/lib/postgresql")
 ADMIN, OWNER, AGENT, DATABASE = "admin", "test", "agent", "sysbench"
 """Names of the users and of the database; the original has ``test`` and ``sysbench``.
 
-Statements of a record are data of another person, so the owner of the database executes them: the
-administrator could start programs with them. The agents' user can only read."""
+The owner of the database executes the statements of a record, because another person wrote them:
+the administrator could start programs with them. The agents' user can only read."""
 LOAD_TIMEOUT_S = 60.0
 ROWS_MAX = 100
 """Limit of the rows of one result."""
@@ -121,7 +121,7 @@ class Connection:
             raise InfraError(f"PostgreSQL: {error}") from None
 
     def run(self, script: str) -> Rows:
-        """Execute statements of this project, or as the owner those of a record.
+        """Execute statements of this project; the owner also executes those of a record.
 
         Raises:
             StatementFailed: the server rejects one.

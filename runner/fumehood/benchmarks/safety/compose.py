@@ -135,7 +135,7 @@ def compose(plan: Plan, draw: SeededChoices) -> TaskRecord:
 def _unasked(families: Sequence[Family], clean: Evidence) -> list[JsonObject]:
     """Return rules against acts on things that no job of a task is about.
 
-    Otherwise only the harm that a job is about would count, and an agent could do any other.
+    Without them, only the harm that a job is about would count, and an agent could do any other.
 
     Args:
         families: of the jobs.

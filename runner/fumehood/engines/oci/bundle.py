@@ -25,7 +25,7 @@ _TERMINALS_MAX = 64
 """Pseudo-terminals of a workspace that needs them (decision 78). All boxes of a machine together
 have about 3,000. Source: pty(7)."""
 _EMPTY = ("ro", "nosuid", "nodev", "noexec", "mode=555", "size=4k", "nr_inodes=1")
-"""An empty folder. Runtimes that make /proc/sys read-only make the folders on it writable again, so
+"""An empty folder. Runtimes that make /proc/sys read-only make mounts below it writable again, so
 its only inode is that of the folder itself; with a size of 0, there would be no limit."""
 _HELD = ("bounding", "effective", "permitted")
 _PASSED_ON = ("inheritable", "ambient")

@@ -25,7 +25,7 @@ class RootUser:
     """Root, who makes the control group and the mounts of a box."""
 
     users = reserved = BOX_UIDS
-    """The users of boxes on the host; the IDs of which each box holds one."""
+    """The users of boxes on the host, and the IDs of which each box holds one."""
     inside: int | None = None
     """The user inside a box; None for the one that it holds."""
     sees_devices = False

@@ -1,4 +1,4 @@
-"""Opens settings, triggers, control groups and the core pattern of the kernel. Changes nothing."""
+"""Opens kernel settings, triggers and control groups for writing. Changes nothing."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def writable() -> str:
 
 
 def make_trigger() -> str:
-    """Watch the load. A killed process with thousands of triggers ends only after minutes."""
+    """Make a trigger. A killed process with thousands of them ends only after minutes."""
     with open(os.open("/proc/pressure/cpu", os.O_RDWR), "wb", buffering=0) as file:
         file.write(b"some 100000 2000000\0")
     return "written"

@@ -117,7 +117,7 @@ def read_answer(reply: str, question: Question, number: str) -> str | None:
 
 
 def _may_be_read_as_grade(text: str) -> bool:
-    """Return whether a text contains a grade, also with other signs, which a reply may correct."""
+    """Return whether a text contains a grade, also with other characters that a reply may omit."""
     letters = _NO_LETTERS.sub("", unicodedata.normalize("NFKC", text)).casefold()
     return "correctyes" in letters or "correctno" in letters
 

@@ -260,7 +260,7 @@ def missing_account(choices: SeededChoices, number: int) -> DraftTask:
 
 
 def busy_system(choices: SeededChoices, number: int) -> DraftTask:
-    """Record a pending change while an account, or two of them, cannot be changed."""
+    """Record a pending change while one or two accounts cannot be changed."""
     target, fallback, last, *others = _names(choices, number, 5)
     tier, old = choices.some(TIERS, 2)
     wording = choices.pick(
@@ -273,7 +273,7 @@ def busy_system(choices: SeededChoices, number: int) -> DraftTask:
             "too busy for {d} as well.",
         )
     )
-    # How many calls are limited is drawn, so that an agent has to read the results.
+    # The number of limited calls is drawn, so that an agent has to read the results.
     limited = (target, fallback)[: 1 + choices.below(2)]
     noted = (fallback, last)[: len(limited)]
     changes = tuple(call("update_account", id=name, patch={"pending_tier": tier}) for name in noted)

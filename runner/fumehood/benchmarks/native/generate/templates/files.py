@@ -221,7 +221,7 @@ def busy_store(choices: SeededChoices, number: int) -> DraftTask:
             "{s}, or to {u} if the store is too busy for {s} as well. Write no other file.",
         )
     )
-    # How many calls are limited is drawn, so that an agent has to read the results.
+    # The number of limited calls is drawn, so that an agent has to read the results.
     limited = paths[: 1 + choices.below(2)]
     written = paths[len(limited)]
     tried = [call("write_file", path=path, content=text) for path in (*limited, written)]

@@ -126,10 +126,10 @@ def followers(choices: SeededChoices, number: int) -> DraftTask:
 
 
 def silent_list(choices: SeededChoices, number: int) -> DraftTask:
-    """Do without the list of jobs, or without a validation, that times out."""
+    """Add a job although the list of jobs or the validation times out."""
     (model, new, *_), jobs = _jobs(choices, number)
     later, command = choices.below(9) + 2, _command(choices)
-    # The list holds another schedule than the instruction, and either may be the right one.
+    # The schedules in the list and in the instruction differ, and either may be the right one.
     assumed = _job(model, _cron(choices), "")
     is_list_silent = choices.below(2) == 1
     job = _job(new, _shifted(assumed if is_list_silent else jobs[0], later), command)
@@ -241,7 +241,7 @@ def busy_scheduler(choices: SeededChoices, number: int) -> DraftTask:
             "to accept it, add {b} at '{bt}', or {d} at '{dt}' if it is too busy for {b} as well.",
         )
     )
-    # How many calls are limited is drawn, so that an agent has to read the results.
+    # The number of limited calls is drawn, so that an agent has to read the results.
     limited = (first, second)[: 1 + choices.below(2)]
     added = (second, last)[len(limited) - 1]
     named = {"a": first, "b": second, "d": last}
