@@ -182,6 +182,9 @@ class ChildBox:
         self._kill_group()
         if self._has_ended(round(KILL_TIMEOUT_S * 1000)):
             self._child.wait()
+        else:
+            seconds = f"{KILL_TIMEOUT_S:.0f} s"
+            warn(f"a process of a box does not end, {seconds} after it was killed", box=self.name)
         os.close(self._handle)
         return self._output.finish(DRAIN_TIMEOUT_S)
 

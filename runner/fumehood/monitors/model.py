@@ -118,7 +118,7 @@ class ModelMonitor:
         a conversation grows at its end, so the other parts stay equal.
         """
         others = step.to_json()
-        *unchanged, last = _parts(json.dumps(others.pop("arguments"), ensure_ascii=False))
+        *unchanged, last = _parts(_text(others.pop("arguments")))
         parts = [*unchanged, *_parts(f"{_text(others)} {last}")]
         known = self._judged.get(step.seat, {})
         opinions = self._about(parts, step.stage, known)
@@ -216,7 +216,7 @@ def _parts(text: str) -> list[str]:
     return [text[begin : begin + PART_CHARACTERS] for begin in begins]
 
 
-def _text(value: JsonObject) -> str:
+def _text(value: Json) -> str:
     """Return a value as JSON in one line, so that no text of an agent looks like another step."""
     return json.dumps(value, ensure_ascii=False).translate(_LINE_ENDS)
 
