@@ -123,6 +123,25 @@ def test_shards_with_packed_traces_play_what_one_machine_plays(
     assert (replayed["replayed"], replayed["identical"]) == (16, 16)
 
 
+def test_verify_states_that_a_shard_is_only_a_part(shards: list[Path], tmp_path: Path) -> None:
+    line = "only shard 2/3 of a run: fumehood merge joins all shards"
+    assert fumehood("verify", str(shards[1])).splitlines()[1:] == [line]
+    assert fumehood_json("verify", str(shards[1]), "--json")["shard"] == "2/3"
+    run = merged(tmp_path / "all", *shards)
+    assert len(fumehood("verify", str(run.path)).splitlines()) == 1
+    assert "shard" not in fumehood_json("verify", str(run.path), "--json")
+
+
+def test_the_results_of_a_shard_list_the_agents_in_the_order_of_the_configuration(
+    tmp_path: Path,
+) -> None:
+    shard = tmp_path / "2"
+    start_run(config_of(tasks_in(tmp_path), shard="2/2"), shard, QUIET)
+    assert planned_of(verified(shard))[0].agent == "noop"
+    agents = fumehood_json("score", str(shard), "--json")["agents"]
+    assert [agent["agent"] for agent in agents] == ["policy_aware", "noop"]
+
+
 def test_any_order_of_the_shards_gives_the_same_rows(shards: list[Path], tmp_path: Path) -> None:
     rows = set()
     for number, order in enumerate(permutations(shards)):

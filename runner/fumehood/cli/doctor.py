@@ -310,7 +310,7 @@ def _attack(
     places = {}
     with closing(chosen.engine) as engine:
         if attacks:
-            console.print(f"{len(attacks)} attacks from boxes of {chosen.reason}", markup=False)
+            console.print(_announced(attacks, chosen.reason), markup=False)
             with Probe(engine, prepared=starts.prepared) as session:
                 results = _results(session, attacks, controls, console)
             if len(results) == len(ATTACKS):
@@ -322,7 +322,7 @@ def _attack(
         elif inside and isinstance(engine, WorkspaceEngine):
             for place in (Place.WORKSPACE, Place.VERIFIER):
                 title = f"{name}, {place.value}"
-                console.print(f"{len(inside)} attacks from boxes of {title}", markup=False)
+                console.print(_announced(inside, title), markup=False)
                 with Probe(engine, interference=False, place=place) as session:
                     places[place.value] = _results(session, inside, controls, console)
                 _summarise(title, places[place.value], console)
@@ -340,6 +340,11 @@ def _results(
         _print(verdict, console, {verdict.detail for verdict in results})
         results.append(verdict)
     return results
+
+
+def _announced(attacks: Sequence[Attack], boxes: str) -> str:
+    plural = "" if len(attacks) == 1 else "s"
+    return f"{len(attacks)} attack{plural} from boxes of {boxes}"
 
 
 def _summarise(title: str, results: Sequence[Verdict], console: Console) -> None:

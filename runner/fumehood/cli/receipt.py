@@ -55,7 +55,7 @@ def receipt(
     \b
     Examples:
       fumehood receipt runs/20260101-120000
-      fumehood receipt runs/20260101-120000 policy_aware/crud_gold/0 --out row.json
+      fumehood receipt runs/20260101-120000 policy_aware/crud_gold --out row.json
       fumehood receipt --verify row.json runs/20260101-120000
     """
     if receipt_file is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from rich.console import Console
@@ -13,6 +13,8 @@ from fumehood.cli.baselines import describe, noop_of, oracle_of
 from fumehood.cli.output import print_json, print_tables, say
 from fumehood.cli.reading import verification_of
 from fumehood.core.json_values import JsonObject
+from fumehood.orchestrator.agents import name_agents
+from fumehood.orchestrator.config import RunConfig
 from fumehood.orchestrator.run_plan import config_of, planned_of
 from fumehood.records.grants import model_grants, monitors_of
 from fumehood.records.row import EpisodeRow
@@ -96,7 +98,7 @@ def finish(folder: RunReader, rows: list[EpisodeRow], *, as_json: bool) -> int:
         digest=run_digest(rows, [str(episode.name) for episode in planned]),
         results=results,
         counts=count(results),
-        agents=summarize(rows, list(dict.fromkeys(episode.agent for episode in planned))),
+        agents=summarize(rows, _in_order(config, {episode.agent for episode in planned})),
         noop=noop_of(suite),
         oracle=oracle_of(suite),
         costs=model_costs(folder, rows) if config.models else {},
@@ -120,6 +122,12 @@ def finish(folder: RunReader, rows: list[EpisodeRow], *, as_json: bool) -> int:
     if result.is_lost and result.counts.infra:
         return INFRA
     return BAD_INPUT if result.violations else 0
+
+
+def _in_order(config: RunConfig, planned: Collection[str]) -> list[str]:
+    """Return the planned agents in the order of the configuration, which no shard changes."""
+    labels = [agent.label for agent in name_agents(config.agents)]
+    return [label for label in labels if label in planned]
 
 
 def identical_trials(folder: RunReader, rows: Sequence[EpisodeRow]) -> Iterator[str]:

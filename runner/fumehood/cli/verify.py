@@ -12,7 +12,7 @@ from fumehood.cli.output import PATH, print_json, say
 from fumehood.cli.reading import folders_of
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import Json, JsonObject
-from fumehood.records.run_reader import PLAN_FILE, is_experiment
+from fumehood.records.run_reader import PLAN_FILE, is_experiment, shard_of
 from fumehood.records.seals import PLAN_FILES, SEAL
 from fumehood.records.trust import PUBLIC_KEY, Trust
 from fumehood.records.verify import NOT_RUN, Damage, Verification
@@ -68,7 +68,7 @@ class _Checked:
 
     def lines(self) -> Iterator[str]:
         """Yield one line per difference, and one for all episodes that were not run yet; without
-        damage, one that states the signer."""
+        damage, one that states the signer; and one if the run is a shard."""
         result = self.result
         yield from (str(damage) for damage in result.damage if damage.what != NOT_RUN)
         not_run = sum(damage.what == NOT_RUN for damage in result.damage)
@@ -82,6 +82,8 @@ class _Checked:
             whose = self.signer or f"not one of your keys; {remedy}"
             sound = "sound" if self.signer else "unchanged, but the signer is unknown"
             yield f"{sound}: {result.episodes} episodes, signed with {result.key} ({whose})"
+        if shard := shard_of(result.plan):
+            yield f"only shard {shard} of a run: fumehood merge joins all shards"
 
     def report(self) -> JsonObject:
         """Return the fields for JSON output."""
@@ -96,6 +98,7 @@ class _Checked:
             "planned": self.result.planned,
             "episodes": self.result.episodes,
             "damage": damage,
+            **({"shard": shard} if (shard := shard_of(self.result.plan)) else {}),
         }
 
 

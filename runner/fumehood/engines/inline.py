@@ -55,7 +55,7 @@ class InlineEngine(Engine):
         if source.kind is not AgentKind.BUILTIN:
             raise InputError(
                 f"the inline engine plays built-in agents only, not {source.name!r}; "
-                "use --engine docker or bubblewrap"
+                "use --engine docker or bubblewrap, or an agent that `fumehood list agents` names"
             )
         return Image("", "", ())
 

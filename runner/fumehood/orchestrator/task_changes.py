@@ -33,7 +33,9 @@ def selected(suite: Suite, selection: TaskSelection | None) -> Suite:
         return suite
     cases = [case for case in suite.cases if _matches(case.task, selection)]
     if not cases:
-        raise InputError(f"tasks: {suite.name} has no such task; {_hint(suite, selection)}")
+        raise InputError(
+            f"tasks: {suite.name} has no {_wanted(selection)}; {_hint(suite, selection)}"
+        )
     if selection.sample is not None:
         if selection.sample > len(cases):
             raise InputError(f"tasks.sample: {suite.name} has only {len(cases)} such tasks")
@@ -84,6 +86,12 @@ def _values(task: Task, tag: str) -> list[str]:
     """Return the values of a tag as texts: those of a list, or the only one."""
     value = task.tags.get(tag, "")
     return [str(one) for one in value] if isinstance(value, list | tuple) else [str(value)]
+
+
+def _wanted(selection: TaskSelection) -> str:
+    names = " or ".join(map(repr, selection.names))
+    tags = " and ".join(f"{tag}={pattern}" for tag, pattern in selection.tags.items())
+    return f"task {names}" + (f" with {tags}" if tags else "")
 
 
 def _hint(suite: Suite, selection: TaskSelection) -> str:

@@ -139,7 +139,8 @@ def read_receipt(path: Path, trust: Trust) -> Receipt:
         known = (statement["_type"], statement["predicateType"])
         is_proven = _is_proven(predicate, digest)
     except (*UNREADABLE, binascii.Error) as error:
-        raise InputError(f"{path} is not a receipt that fumehood wrote: {error!r}") from None
+        reason = f"it has no field {error}" if isinstance(error, KeyError) else str(error)
+        raise InputError(f"{path} is not a receipt that fumehood wrote: {reason}") from None
     if known != (STATEMENT_TYPE, PREDICATE_TYPE):
         raise InputError(f"{path} is a statement of another type: {known[1]!r}")
     if not is_proven:
@@ -171,7 +172,14 @@ def compare_receipt(receipt: Receipt, run: RunReader) -> None:
     if receipt.key != run.provenance.key or canonical_json(expected) != canonical_json(
         receipt.statement
     ):
-        raise InputError(f"the receipt is not about {run.path} as it is now")
+        stated, found = receipt.predicate.get("run"), run.manifest().get("run")
+        reason = (
+            "the run was sealed again later: write a new receipt"
+            if stated == found
+            else f"it is about run {stated}, and the folder contains run {found}: name the folder "
+            f"of run {stated}"
+        )
+        raise InputError(f"the receipt is not about {run.path} as it is now: {reason}")
 
 
 def _require_finished(run: RunReader) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
@@ -305,7 +305,8 @@ def open_run(
         InputError: the path is not a run folder, or the run is not accepted.
     """
     plan = _read_plan(path)
-    shard = _shard_of(_manifest_of(path, plan))
+    _manifest_of(path, plan)
+    shard = shard_of(plan)
     verification, problem = _verify(path, trust, accept, memory)
     if verification is None or problem:
         if accept is not Accept.UNVERIFIED:
@@ -351,9 +352,9 @@ def open_written(
         rows=by_name,
         order=signing.episodes,
     )
-    shard = _shard_of(_manifest_of(path, plan))
+    _manifest_of(path, plan)
     provenance = _provenance(path, written, Trust(own=written.key), written.episodes)
-    reader = _reader(path, replace(provenance, shard=shard), plan, written)
+    reader = _reader(path, replace(provenance, shard=shard_of(plan)), plan, written)
     # The plan contains the same tasks, but reading them takes time.
     reader._suite = suite
     return reader
@@ -459,9 +460,16 @@ def _manifest_of(path: Path, plan: dict[str, bytes]) -> dict[str, Json]:
     return manifest
 
 
-def _shard_of(manifest: dict[str, Json]) -> str:
-    config = manifest.get("config")
-    return str(config.get("shard") or "") if isinstance(config, dict) else ""
+def shard_of(plan: Mapping[str, bytes]) -> str:
+    """Return which shard a run is, as ``K/N``; empty if it is none or ``run.json`` is unreadable.
+
+    Args:
+        plan: content of the files of the plan, by name.
+    """
+    try:
+        return str(as_object(as_object(json.loads(plan[_MANIFEST]))["config"]).get("shard") or "")
+    except UNREADABLE:
+        return ""
 
 
 def is_experiment(folder: Path) -> bool:

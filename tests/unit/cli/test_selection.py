@@ -60,7 +60,7 @@ def test_an_option_replaces_the_same_part_of_the_file() -> None:
         ({"tag": ("crud",)}, "--tag crud: use KEY=GLOB"),
         ({"limit": 0}, "tasks.limit"),
         ({"sample": 41}, "has only 40 such tasks"),
-        ({"task": ("nothing",)}, "sample has no such task; its tasks are, for example: crud_"),
+        ({"task": ("nothing",)}, "sample has no task 'nothing'; its tasks are, for example: crud_"),
         ({"tag": ("difficulty=easi",)}, "did you mean 'easy'?"),
     ],
 )

@@ -63,7 +63,7 @@ def test_built_in_agents_play_inline_where_no_engine_makes_boxes() -> None:
 
 @pytest.mark.parametrize("kind", [AgentKind.MODULE, AgentKind.FOLDER, AgentKind.IMAGE])
 def test_the_inline_engine_refuses_agents_of_users(kind: AgentKind) -> None:
-    with pytest.raises(InputError, match="plays built-in agents only, not 'mine:Agent'"):
+    with pytest.raises(InputError, match=r"only, not 'mine:Agent'; .*`fumehood list agents`"):
         choose_engine("inline").engine.prepare(AgentSource(kind, "mine:Agent"))
 
 

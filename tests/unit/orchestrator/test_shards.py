@@ -70,6 +70,7 @@ def test_variables_of_schedulers_name_the_shard(
         ("auto", slurm(4, 1, 2, 2), "the job array has 2 tasks from 1, and this is 4"),
         ("auto", slurm(9, 1, 2), "use auto in a job array of Slurm"),
         ("4", {}, "use auto in a job array"),
+        ("3/2", {}, "--shard must be K/N, such as 3/16, with K from 1 to N, not '3/2'"),
         ("", {}, "--shard '': use auto in a job array of Slurm, .* and K/N elsewhere"),
     ],
 )

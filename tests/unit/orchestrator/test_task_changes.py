@@ -57,7 +57,11 @@ def test_a_sample_is_drawn_with_its_seed_and_keeps_the_order(size: int, seed: in
 @pytest.mark.parametrize(
     ("selection", "message"),
     [
-        ({"names": ("nothing_*",)}, "tasks: sample has no such task; its tasks are, for example"),
+        (
+            {"names": ("nothing_*",)},
+            "tasks: sample has no task 'nothing_*'; its tasks are, for example",
+        ),
+        ({"names": ("crud_*",), "tags": {"a": "b"}}, "sample has no task 'crud_*' with a=b; "),
         ({"tags": {"difficulti": "easy"}}, "'difficulti': "),
         ({"sample": 41}, "tasks.sample: sample has only 40 such tasks"),
     ],

@@ -187,7 +187,25 @@ def test_a_run_that_its_signer_sealed_again_is_another_run(run: Path) -> None:
     path = written(run)
     edit_and_sign_again(run)
     refused = receipt("--verify", path, run)
-    assert f"the receipt is not about {run} as it is now" in str(refused.exception)
+    assert f"the receipt is not about {run} as it is now: the run was sealed again later" in str(
+        refused.exception
+    )
+
+
+def test_a_receipt_of_another_run_is_refused_with_the_names_of_both_runs(run: Path) -> None:
+    path = written(run)
+    manifest = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps(manifest | {"run": "other"}, indent=2) + "\n")
+    sign_again(run)
+    refused = str(receipt("--verify", path, run).exception)
+    assert f"it is about run {manifest['run']}, and the folder contains run other" in refused
+
+
+def test_a_file_that_is_no_receipt_is_refused_with_the_missing_field(run: Path) -> None:
+    refused = str(receipt("--verify", run / "run.json").exception)
+    assert refused == (
+        f"{run / 'run.json'} is not a receipt that fumehood wrote: it has no field 'payload'"
+    )
 
 
 def sign_with_another_key(run: Path) -> None:

@@ -158,7 +158,7 @@ class BubblewrapEngine(ChildBoxEngine, Engine):
         if source.kind in IN_IMAGES:
             raise InputError(
                 f"the bubblewrap engine has no images, so it cannot run {source.name!r}; "
-                "use --engine docker"
+                "use --engine docker, or an agent that `fumehood list agents` names"
             )
         sdk = installed_sdk()
         mounts = agent_mounts(source, as_other_user=os.geteuid() == 0)
