@@ -11,9 +11,11 @@ import subprocess
 import tarfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -447,6 +449,30 @@ def test_commands_run_in_a_workspace_with_its_rights(workspaces: Workspaces) -> 
     assert {int(values[f"Cap{kind}"], 16) for kind in ("Eff", "Prm", "Bnd")} == {0xFB}
     if "NoNewPrivs" in values:  # Not in gVisor.
         assert (values["NoNewPrivs"], values["Seccomp"]) == ("1", "2")
+
+
+@pytest.mark.slow
+def test_commands_start_while_the_size_of_a_workspace_is_measured(workspaces: Workspaces) -> None:
+    box = workspaces.live("exec sleep 600")
+    has_ended = Event()
+
+    def measure() -> None:
+        # A box is paused while its files are counted.
+        while not has_ended.is_set():
+            box.written_bytes()
+
+    def status_of(number: int) -> int | None:
+        status = box.execute(("sh", "-c", f"exit {number}"), {})
+        eventually(lambda: status() is not None)
+        return status()
+
+    with ThreadPoolExecutor(1) as thread:
+        measuring = thread.submit(measure)
+        try:
+            assert [status_of(number) for number in range(10)] == list(range(10))
+        finally:
+            has_ended.set()
+        measuring.result()
 
 
 def test_a_command_that_still_runs_ends_with_its_workspace(workspaces: Workspaces) -> None:

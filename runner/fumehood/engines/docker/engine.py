@@ -569,7 +569,8 @@ class DockerBox:
     ) -> Callable[[], int | None]:
         """Start a command as root; return a function that returns its exit status, or None while
         it runs."""
-        return self._daemon.execute(self.name, command, environment)
+        with self._pausing.starting():
+            return self._daemon.execute(self.name, command, environment)
 
     def _changes(self) -> list[tuple[str, int]]:
         files = self._daemon.host_files(self.name) if os.geteuid() == 0 else None

@@ -38,7 +38,7 @@ class OciBox(ChildBox):
             pid_file: which the runtime writes.
             group: of all processes of the box; None if nothing but processes limits it.
             files: of a workspace; None for the box of an agent.
-            execute: starts a command in the box.
+            execute: starts a command in the box, and returns when it runs.
             arguments: see :class:`ChildBox`.
             options: see :class:`ChildBox`.
         """
@@ -101,7 +101,8 @@ class OciBox(ChildBox):
         """Start a command as root; return a function that returns its exit status, or None while
         it runs."""
         self._of_workspace()
-        started = self._execute(command, environment)
+        with self._pausing.starting():
+            started = self._execute(command, environment)
         self._executed.append(started)
 
         def status() -> int | None:

@@ -8,10 +8,11 @@ import platform
 import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from subprocess import Popen
+from subprocess import Popen, TimeoutExpired
 from typing import Any
 
 from fumehood.core.errors import InfraError, InputError
@@ -155,8 +156,12 @@ class Containers:
             variables = config["process"]["env"] + [f"{key}={added[key]}" for key in added]
             process = config["process"] | {"args": list(words), "env": variables}
             file = held.files.write(json.dumps(process).encode())
-            line = _entering(entrances, runtime.execution(root, file), root.null)
-            return self._launcher.start(Command(arguments=line, environment={}, stdin=root.null))
+            pid_file = file.with_name(f"{file.name}.pid")
+            line = _entering(entrances, runtime.execution(root, file, pid_file), root.null)
+            program = Command(arguments=line, environment={}, stdin=root.null)
+            started = self._launcher.start(program)
+            _wait_for_program(started, pid_file)
+            return started
 
         line = runtime.command(root, bundle, pid_file, is_workspace=workspace is not None)
         process = self._user.command(held, root, folder, init, line)
@@ -297,6 +302,15 @@ def _wait_for_start(box: ChildBox, pid_file: Path, runtime: Runtime) -> None:
         if time.monotonic() > deadline:
             box.close()
             raise InfraError(f"{runtime.name} did not start a box in {_START_TIMEOUT_S:.0f} s")
+
+
+def _wait_for_program(started: Popen[bytes], pid_file: Path) -> None:
+    """Wait until a further program of a container runs, or its runtime has ended."""
+    deadline = time.monotonic() + _START_TIMEOUT_S
+    while not pid_file.exists() and time.monotonic() < deadline:
+        with suppress(TimeoutExpired):
+            started.wait(_POLL_MS / 1000)
+            return
 
 
 def _exit_status(code: int, group: BoxGroup | None) -> int:

@@ -78,16 +78,24 @@ class Runtime:
             ),
         ]
 
-    def execution(self, root: BoxRoot, process_file: Path) -> list[str]:
+    def execution(self, root: BoxRoot, process_file: Path, pid_file: Path) -> list[str]:
         """Return the command that runs a further process in a container.
 
         Args:
             root: of the container.
             process_file: the part ``process`` of a configuration, with the command.
+            pid_file: which the runtime writes when the process runs.
         """
         return [
             *(shutil.which(self.name) or self.name, "--root", str(root.state), *self.flags),
-            *("exec", "--process", str(process_file), root.folder.name),
+            *(
+                "exec",
+                "--process",
+                str(process_file),
+                "--pid-file",
+                str(pid_file),
+                root.folder.name,
+            ),
         ]
 
 
