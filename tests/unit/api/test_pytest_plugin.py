@@ -117,7 +117,7 @@ def test_the_results_are_in_the_junit_file_and_in_the_summary(
         ('"sample"', "fumehood_episode: sample names no task: write sample:TASK, or add task="),
         (
             '"sample:crud_close_relocatoin"',
-            "*no such task; did you mean 'crud_close_relocation'*",
+            "*no task 'crud_close_relocatoin'; did you mean 'crud_close_relocation'*",
         ),
         ('"sample:crud_close_relocation", engine="dockr"', "*no engine is called 'dockr'*"),
     ],

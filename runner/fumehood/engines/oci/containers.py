@@ -27,7 +27,7 @@ from fumehood.engines.bubblewrap.cgroups import (
     remove_empty_groups,
 )
 from fumehood.engines.engine import BoxSpec, KilledOutside, Mount, Workspace
-from fumehood.engines.oci.box import OciBox
+from fumehood.engines.oci.box import Execute, OciBox
 from fumehood.engines.oci.box_root import BoxRoot
 from fumehood.engines.oci.bundle import ARCHITECTURES, bundle_config
 from fumehood.engines.oci.roots import Root
@@ -151,18 +151,6 @@ class Containers:
         bundle = _bundle(held, config)
         pid_file = bundle / "pid"
         entrances = [] if runtime.makes_groups or group is None else group.entrances()
-
-        def execute(words: Sequence[str], added: Mapping[str, str]) -> Popen[bytes]:
-            variables = config["process"]["env"] + [f"{key}={added[key]}" for key in added]
-            process = config["process"] | {"args": list(words), "env": variables}
-            file = held.files.write(json.dumps(process).encode())
-            pid_file = file.with_name(f"{file.name}.pid")
-            line = _entering(entrances, runtime.execution(root, file, pid_file), root.null)
-            program = Command(arguments=line, environment={}, stdin=root.null)
-            started = self._launcher.start(program)
-            _wait_for_program(started, pid_file)
-            return started
-
         line = runtime.command(root, bundle, pid_file, is_workspace=workspace is not None)
         process = self._user.command(held, root, folder, init, line)
         process = replace(process, arguments=_entering(entrances, process.arguments))
@@ -173,7 +161,7 @@ class Containers:
             pid_file,
             group,
             files,
-            execute,
+            self._executor(config, held, entrances, root),
             child,
             spec.limits.output_bytes,
             read_code=lambda code: _exit_status(code, group),
@@ -185,6 +173,22 @@ class Containers:
             self._workspaces[box.name] = box, self._hosts(workspace)
             held.on_release(lambda: self._workspaces.pop(box.name, None))
         return box
+
+    def _executor(
+        self, config: dict[str, Any], held: HeldByBox, entrances: Sequence[Path], root: BoxRoot
+    ) -> Execute:
+        """Return what starts a further program in a container, and returns when it runs."""
+
+        def execute(words: Sequence[str], added: Mapping[str, str]) -> Popen[bytes]:
+            variables = config["process"]["env"] + [f"{key}={added[key]}" for key in added]
+            process = config["process"] | {"args": list(words), "env": variables}
+            file = held.files.write(json.dumps(process).encode())
+            begun = file.with_name(f"{file.name}.pid")
+            line = _entering(entrances, self.runtime.execution(root, file, begun), root.null)
+            program = Command(arguments=line, environment={}, stdin=root.null)
+            return _begun(self._launcher.start(program), begun)
+
+        return execute
 
     def _config(
         self,
@@ -304,13 +308,14 @@ def _wait_for_start(box: ChildBox, pid_file: Path, runtime: Runtime) -> None:
             raise InfraError(f"{runtime.name} did not start a box in {_START_TIMEOUT_S:.0f} s")
 
 
-def _wait_for_program(started: Popen[bytes], pid_file: Path) -> None:
-    """Wait until a further program of a container runs, or its runtime has ended."""
+def _begun(runtime: Popen[bytes], pid_file: Path) -> Popen[bytes]:
+    """Return a runtime when its program runs in the container, or when it has ended itself."""
     deadline = time.monotonic() + _START_TIMEOUT_S
     while not pid_file.exists() and time.monotonic() < deadline:
         with suppress(TimeoutExpired):
-            started.wait(_POLL_MS / 1000)
-            return
+            runtime.wait(_POLL_MS / 1000)
+            break
+    return runtime
 
 
 def _exit_status(code: int, group: BoxGroup | None) -> int:
