@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
@@ -28,7 +28,7 @@ from fumehood.gateway.settings import GatewaySettings, settings_to_line
 from fumehood.orchestrator.agents import NamedAgent
 from fumehood.orchestrator.person import Person
 from fumehood.orchestrator.stalls import Stalls
-from fumehood.supervised.fork_server import ONE_THREAD
+from fumehood.supervised.fork_server import LIBRARY_VARIABLES
 from fumehood.wire.control_client import ControlClient
 
 INHERITED_VARIABLES = frozenset(
@@ -159,7 +159,7 @@ def service_environment(temporary: Path | None = None) -> dict[str, str]:
     """
     inherited = {name: text for name, text in os.environ.items() if name in INHERITED_VARIABLES}
     places = {} if temporary is None else {"TMPDIR": str(temporary)}
-    return {**inherited, **ONE_THREAD, **places}
+    return {**inherited, **LIBRARY_VARIABLES, **places}
 
 
 class ServiceWorker:
@@ -319,29 +319,28 @@ class ServicePool:
         """
         options = options or ServiceOptions()
         labels = dict(options.labels or owner_labels("service"))
-        self._folders = FolderRecords()
-        self._directory = self._folders.make(labels)
-        # A service may run as another user, who must be able to enter a folder whose name it knows.
-        self._directory.chmod(0o711)
-        try:
-            self._on_disk = temporary_records().make(labels)
-        except BaseException:
-            self._folders.remove(self._directory)
-            raise
-        self._options = replace(options, labels=labels, temporary=_for_service(self._on_disk))
         self._lock = Lock()
         self._slots: list[_Slot] = []
-        self.stalls = Stalls(lambda: [slot.worker.pid for slot in self._slots])
-        """Delays of this process and of the services."""
         self.is_abandoned = False
         """Whether every service was killed, and none is replaced."""
-        try:
+        with ExitStack() as stack:
+            records, records_on_disk = FolderRecords(), temporary_records()
+            self._directory = records.make(labels)
+            stack.callback(records.remove, self._directory)
+            # A service may run as another user, who must be able to enter a folder whose name it
+            # knows.
+            self._directory.chmod(0o711)
+            on_disk = records_on_disk.make(labels)
+            stack.callback(records_on_disk.remove, on_disk)
+            self._options = replace(options, labels=labels, temporary=_for_service(on_disk))
+            stack.callback(self._stop_services)
+            self.stalls = Stalls(lambda: [slot.worker.pid for slot in self._slots])
+            """Delays of this process and of the services."""
+            stack.callback(self.stalls.stop)
             with ThreadPoolExecutor(workers) as threads:
                 for started in [threads.submit(self._add) for _ in range(workers)]:
                     started.result()
-        except BaseException:
-            self.stop()
-            raise
+            self._resources_to_close = stack.pop_all()
 
     def __enter__(self) -> ServicePool:
         return self
@@ -394,11 +393,11 @@ class ServicePool:
 
     def stop(self) -> None:
         """End every service, and remove every socket and temporary file."""
-        self.stalls.stop()
+        self._resources_to_close.close()
+
+    def _stop_services(self) -> None:
         for slot in self._slots:
             slot.worker.stop()
-        self._folders.remove(self._directory)
-        temporary_records().remove(self._on_disk)
 
     def _add(self) -> None:
         self._slots.append(_Slot(self._start()))

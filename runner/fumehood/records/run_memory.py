@@ -94,10 +94,7 @@ class RunMemory:
             part: the place of the part and what is computed.
             compute: returns the value.
         """
-        if part not in self._parts:
-            self._parts[part] = compute()
-        result: T = self._parts[part]
-        return result
+        return _once(self._parts, part, compute)
 
     def of_row(self, row: Hashable, compute: Callable[[], T]) -> T:
         """Return what follows from a sealed row, computed once.
@@ -106,14 +103,18 @@ class RunMemory:
             row: the digest of the row and what is computed.
             compute: returns the value.
         """
-        if row not in self._rows:
-            self._rows[row] = compute()
-        result: T = self._rows[row]
-        return result
+        return _once(self._rows, row, compute)
 
     def is_stale(self) -> bool:
         """Return whether a file changed after the last verification."""
         return any(_stamp(path) != stamp for path, stamp in self._stamps.items())
+
+
+def _once(known: dict[Hashable, Any], key: Hashable, compute: Callable[[], T]) -> T:
+    if key not in known:
+        known[key] = compute()
+    result: T = known[key]
+    return result
 
 
 def _next_bytes(read_bytes: int, known_bytes: int) -> int:

@@ -41,7 +41,7 @@ from fumehood.engines.images.sdk_folder import installed_sdk
 from fumehood.engines.ownership import owner_labels
 from fumehood.engines.state_folder import open_folder
 from fumehood.engines.subprocess_box import ChildBox, Command, ProcessLauncher
-from fumehood.supervised.fork_server import ONE_THREAD
+from fumehood.supervised.fork_server import LIBRARY_VARIABLES
 
 _PACKAGE = Path(__file__).parents[2]
 _CODE = "/opt/fumehood"
@@ -230,7 +230,7 @@ class PreparedProcess:
         mounts.append(self._private_python())
         environment = {
             **ENVIRONMENT,
-            **ONE_THREAD,
+            **LIBRARY_VARIABLES,
             "PYTHONPATH": f"{PACKAGES_FOLDER}:{_CODE}",
         }
         arguments = [
