@@ -20,6 +20,7 @@ from fumehood.core.trace import (
     ModelExchange,
     Record,
 )
+from fumehood.service.trace_stream import BATCH_BYTES, BATCH_EVENTS
 from fumehood.supervised.frames import receive_frame, send_frame
 from fumehood.wire.episode_channel import message_to_bytes
 from fumehood.wire.ports import (
@@ -75,12 +76,12 @@ _CLOSED = '{"final_state":{},"fire_counts":[],"kind":"closed"}'
 _TINY = '{"confidence":1,"kind":"confidence","seat":"agent"}'
 
 
-def _more_tiny(after_thousands: int) -> Records:
-    """Return a thousand tiny events that follow others."""
+def _more_tiny(messages_before: int) -> Records:
+    """Return as many tiny events as a message may have, which follow others."""
     chain = Chain()
-    for event in (OPENED, *[_TINY] * 1000 * after_thousands):
+    for event in (OPENED, *[_TINY] * (BATCH_EVENTS * messages_before - 1)):
         chain.link(event)
-    return Records(tuple(Record(_TINY, chain.link(_TINY), 0, 0) for _ in range(1000)))
+    return Records(tuple(Record(_TINY, chain.link(_TINY), 0, 0) for _ in range(BATCH_EVENTS)))
 
 
 def _opened_at(wall_ms: int, duration_us: int) -> Records:
@@ -132,7 +133,12 @@ FORGERIES: dict[str, EpisodeMessage | bytes | tuple[EpisodeMessage, ...]] = {
     "a deep event": records(DEEP_EVENT),
     "an event that is no ASCII": Records((Record("é", "0" * 64, 0, 0),)),
     "a long trace": records("x" * 2_000_000),
-    "many tiny events": (records(OPENED, *[_TINY] * 1000), *[_more_tiny(at) for at in range(1, 6)]),
+    "more events than a message may have": records(OPENED, *[_TINY] * BATCH_EVENTS),
+    "a long event before another one": records("x" * BATCH_BYTES, _TINY),
+    "many tiny events": (
+        records(OPENED, *[_TINY] * (BATCH_EVENTS - 1)),
+        *[_more_tiny(at) for at in range(1, 24)],
+    ),
     "no message": b"\xff",
     "a million tiny records": _field(2, b"\x0a\x00" * 1_000_000),
     "a message with a part that no reader knows": _field(6, _field(1, b"agent") + _field(15, b"x")),
@@ -222,9 +228,10 @@ def grow(channel: socket.socket, arguments: JsonObject) -> None:
     closed = canonical_json(EpisodeClosed({"text": text}, ()).to_json())
     chain = Chain()
     sent = [Record(event, chain.link(event), 0, 0) for event in (OPENED, closed)]
-    sent.append(Record(chain.end_record(), chain.link(chain.end_record()), 0, 0))
+    end = Record(chain.end_record(), chain.link(chain.end_record()), 0, 0)
     with suppress(BrokenPipeError, ConnectionResetError):
-        send_frame(channel, message_to_bytes(Records(tuple(sent))))
+        for part in (tuple(sent), (end,)):
+            send_frame(channel, message_to_bytes(Records(part)))
 
 
 def cut_off(channel: socket.socket, arguments: JsonObject) -> None:

@@ -7,6 +7,7 @@ import fcntl
 import json
 import mmap
 import os
+import platform
 import resource
 import signal
 import socket
@@ -23,6 +24,7 @@ from fumehood.supervised.frames import receive_frame, send_frame
 _MSEAL = 462
 """On all processors, since Linux 6.10."""
 _F_SETSIG = 10
+_FIOSETOWN = 0x8901
 prepared: list[JsonObject] = []
 
 
@@ -94,12 +96,29 @@ def attempt(question: JsonObject) -> JsonObject:
         "kills itself": _can(lambda: os.kill(os.getpid(), signal.SIGKILL)),
         "signals a process of its user": _can(lambda: os.kill(os.getpid(), 0)),
         "chooses a signal of a file": _can(lambda: fcntl.fcntl(0, _F_SETSIG, signal.SIGSTOP)),
+        "chooses a signal with unused bits": _chooses_signal_with_unused_bits(),
+        "gets the signals of a socket": _can(_own_socket),
         "slows itself": _can(lambda: os.nice(1)),
         "is at a terminal": any(map(os.isatty, range(3))),
         "user": os.getuid(),
         "core": resource.getrlimit(resource.RLIMIT_CORE)[1],
         "files": len(os.listdir("/proc/self/fd")),
     }
+
+
+def _chooses_signal_with_unused_bits() -> bool:
+    """Return whether fcntl(2) chooses a signal if a bit is set that the kernel does not read."""
+    command = ctypes.c_long(1 << 32 | _F_SETSIG)
+    libc = ctypes.CDLL(None)
+    call = {"x86_64": 72, "aarch64": 25}[platform.machine()]
+    return bool(libc.syscall(call, 0, command, signal.SIGSTOP) == 0)
+
+
+def _own_socket() -> None:
+    # A pair, because another rule rejects some sockets.
+    first, second = socket.socketpair()
+    with first, second:
+        fcntl.ioctl(first, _FIOSETOWN, struct.pack("i", os.getpid()))
 
 
 def reach(question: JsonObject) -> JsonObject:

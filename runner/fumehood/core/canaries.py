@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from base64 import b32encode, b64encode
 from collections.abc import Collection, Iterable, Iterator
-from functools import lru_cache
-from unicodedata import normalize
 from urllib.parse import unquote
 
+from fumehood.core.character_forms import usual_characters
 from fumehood.core.json_values import Json
 
 CHARACTERS_MIN = 8
@@ -43,14 +42,7 @@ def is_mentioned(forms: Collection[str], texts: Iterable[str]) -> bool:
 def _plain(text: str) -> str:
     """Return only the letters and digits, so that separators, case and other forms of the same
     character do not conceal a text."""
-    shown = text if text.isascii() else "".join(map(_usual_form, text))
-    return "".join(filter(str.isalnum, shown.casefold()))
-
-
-@lru_cache(maxsize=4096)
-def _usual_form(character: str) -> str:
-    # Not of whole texts, because that takes quadratic time for many accents in a row.
-    return normalize("NFKD", character)
+    return "".join(filter(str.isalnum, usual_characters(text).casefold()))
 
 
 def _base64(encoded: bytes) -> Iterator[str]:

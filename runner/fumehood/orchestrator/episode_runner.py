@@ -405,7 +405,7 @@ def _attempt_over_sockets(
         # The receiver reports a service that is gone.
         with suppress(InfraError):
             client.close_episode(spec.episode_id, timed_out=agents.timed_out)
-    receiver.join(JOIN_TIMEOUT_S)
+    receiver.join(JOIN_TIMEOUT_S, partial(_answers, client))
     agents.wait_for_end()
     infra = receiver.infra or agents.infra
     if infra is None and agents.exit is not None and not receiver.all_work_ended:
@@ -417,6 +417,15 @@ def _attempt_over_sockets(
         infra,
         _ms_since(times.begun_s),
     )
+
+
+def _answers(client: ControlClient) -> bool:
+    """Return whether the service answers."""
+    try:
+        client.health()
+    except InfraError:
+        return False
+    return True
 
 
 def _unreachable_service(stopped_ms: int) -> Infra | None:

@@ -29,6 +29,8 @@ FLUSH_S = 2.0
 """How long the end of a seat's work may take to arrive after its box has ended."""
 LOOK_S = 1.0
 """Interval at which an episode that waits for its next seat is checked."""
+SILENT_S_MAX = 120.0
+"""How long no message may arrive while the service answers."""
 
 
 def rejection_kind(field: str) -> InfraKind:
@@ -124,23 +126,30 @@ class TraceReceiver:
             self._callable.put(None)
         return ended_early
 
-    def join(self, timeout_s: float) -> None:
-        """Wait for the end of the stream, while messages arrive.
+    def join(self, timeout_s: float, is_alive: Callable[[], bool] = lambda: False) -> None:
+        """Wait for the end of the stream, while messages arrive or the service answers.
 
-        Code that took over the process of the episode may have sent more than can be read in
-        ``timeout_s``. The service ends such a process.
+        Code that took over the processes of some episodes may have sent more than can be read in
+        ``timeout_s``. The service reads one large message at a time, and ends such a process.
 
         Args:
-            timeout_s: how long no message may arrive, seconds.
+            timeout_s: how long no message may arrive until ``is_alive`` is asked, seconds.
+            is_alive: returns whether the service answers; then the wait goes on, for
+                ``SILENT_S_MAX`` at most.
         """
-        received = -1
-        while self._thread.is_alive() and self._received != received:
+        received, silent_s = -1, 0.0
+        while self._thread.is_alive() and silent_s < SILENT_S_MAX:
+            is_silent = self._received == received
+            if is_silent and not is_alive():
+                break
+            silent_s = silent_s + timeout_s if is_silent else 0.0
             received = self._received
             self._thread.join(timeout_s)
         for timer in self._timers:
             timer.cancel()
         if self._thread.is_alive():
-            reason = f"the trace is not complete, and nothing arrived for {timeout_s:.0f} s"
+            waited_s = silent_s + timeout_s
+            reason = f"the trace is not complete, and nothing arrived for {waited_s:.0f} s"
             self.infra = Infra(InfraKind.SERVICE, reason)
             self._stop_boxes()
 

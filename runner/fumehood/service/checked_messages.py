@@ -21,7 +21,7 @@ from fumehood.core.trace import (
     Record,
     SeatEnded,
 )
-from fumehood.service.trace_stream import RECORD_BYTES
+from fumehood.service.trace_stream import BATCH_BYTES, BATCH_EVENTS, RECORD_BYTES
 from fumehood.wire.ports import (
     EpisodeMessage,
     Opened,
@@ -80,6 +80,10 @@ class CheckedMessages:
         self._use_up(MESSAGE_BYTES)
         match message:
             case Records(records):
+                # Otherwise one message could keep the service from reading those of others.
+                size_bytes = sum(len(record.event_json) for record in records[:-1])
+                if len(records) > BATCH_EVENTS or size_bytes >= BATCH_BYTES:
+                    raise ValueError("one message has too many events")
                 for record in records:
                     self._add(record, is_last=record is records[-1])
                     self._unsent.append(record)

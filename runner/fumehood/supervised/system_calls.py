@@ -12,7 +12,6 @@ import struct
 
 from fumehood.supervised.libseccomp import (
     ALLOW,
-    EQUAL,
     MASKED_EQUAL,
     NOT_EQUAL,
     REJECT,
@@ -84,6 +83,10 @@ _LOCKS_AND_WATCHES = (5, 6, 7, 36, 37, 38, 1024, 1026)
 """Commands of fcntl(2): record locks, locks of open files, F_SETLEASE and F_NOTIFY. All processes
 share the files of Python. Locks on them could carry messages, and thousands of locks delay the
 machine."""
+_OWNERS_OF_SOCKETS = (0x8901, 0x8902)
+"""FIOSETOWN and SIOCSPGRP, requests of ioctl(2) that do the same as F_SETOWN."""
+_COMMAND = 0xFFFF_FFFF
+"""The kernel reads 32 bits of the commands of fcntl and ioctl, and ignores the others."""
 _SOCKET_TYPE, _SENDING_TYPES = 0xF, (2, 3)
 """SOCK_DGRAM and SOCK_RAW, which send to any address. Source: unix(7)."""
 _SHARED_ANONYMOUS = 0x21
@@ -135,9 +138,13 @@ def build_filter(*, starts_programs: bool, shares_user: bool = False) -> bytes |
     if not starts_programs:
         rules += [Rule(call) for call in (*PROGRAMS, *FIXED_FILES, *OWN_SPEED, *SIGNALS, "flock")]
         rules += [
-            Rule(call, (Comparison(1, EQUAL, command, 0),))
-            for call in ("fcntl", "fcntl64")
-            for command in (_F_SETOWN, _F_SETSIG, _F_SETOWN_EX, *_LOCKS_AND_WATCHES)
+            Rule(call, (Comparison(1, MASKED_EQUAL, _COMMAND, command),))
+            for calls, commands in (
+                (("fcntl", "fcntl64"), (_F_SETOWN, _F_SETSIG, _F_SETOWN_EX, *_LOCKS_AND_WATCHES)),
+                (("ioctl",), _OWNERS_OF_SOCKETS),
+            )
+            for call in calls
+            for command in commands
         ]
         rules.append(Rule("clone", (Comparison(0, MASKED_EQUAL, _CLONE_THREAD, 0),)))
         # Memory that no limit of a process counts.

@@ -109,7 +109,7 @@ class JsonOutside:
         """Return the answer of the function."""
         assert self._answer is not None
         try:
-            return json.dumps({"answer": self._answer(_parsed(question))}).encode("ascii")
+            return json.dumps({"answer": self._answer(parsed_question(question))}).encode("ascii")
         except QuestionFailed:
             raise
         except InfraError:
@@ -165,7 +165,13 @@ def answer_questions(connection: socket.socket, outside: Outside) -> None:
         outside.close()
 
 
-def _parsed(question: bytes) -> Any:
+def parsed_question(question: bytes) -> Any:
+    """Return the content of a question, which code of an agent may have written.
+
+    Raises:
+        QuestionFailed: it has too many values.
+        ValueError: it is not JSON.
+    """
     with parsing(len(question)):
         if is_slow_to_parse(question):
             raise QuestionFailed("the question has too many values")

@@ -26,7 +26,7 @@ from fumehood.core.errors import InfraError, SpecError
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
 from fumehood.supervised.frames import receive_frame, send_frame
-from fumehood.third_party.outside import Outside
+from fumehood.third_party.outside import Outside, parsed_question
 from fumehood.third_party.process import Checker, QuestionFailed, are_routed, checker
 from fumehood.worlds.schema import reject
 
@@ -379,9 +379,10 @@ class WorkspaceOutside:
         """Return the reply of the helper in JSON.
 
         Raises:
-            QuestionFailed: the box does not run any more, or its reply is too large.
+            QuestionFailed: the box does not run any more, its reply is too large, or the question
+                has too many values.
         """
-        asked = json.loads(question)
+        asked = parsed_question(question)
         if "step" in asked:
             return self._ask_about_step()
         request = base64.b64decode(asked["request"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 from queue import SimpleQueue
 from threading import Event
 
@@ -11,6 +12,7 @@ import pytest
 from fumehood.core.errors import InfraError
 from fumehood.core.outcome import Infra, InfraKind
 from fumehood.core.trace import Record
+from fumehood.orchestrator import trace_receiver
 from fumehood.orchestrator.trace_receiver import TraceReceiver
 from fumehood.wire.ports import (
     MODELS_FIELD,
@@ -187,3 +189,26 @@ def test_a_stream_that_does_not_end_is_a_failure_of_the_service(stream: OpenStre
         InfraKind.SERVICE, "the trace is not complete, and nothing arrived for 0 s"
     )
     assert box.killed.is_set()
+
+
+def test_a_silent_stream_is_awaited_while_the_service_answers(stream: OpenStream) -> None:
+    result, asked = TraceReceiver(iter(stream), ("a",), in_turn=False), count(1)
+
+    def answers() -> bool:
+        if next(asked) == 3:
+            stream.close()
+        return True
+
+    result.start()
+    result.join(0.01, answers)
+    assert result.infra is None
+
+
+def test_a_stream_that_stays_silent_is_a_failure_although_the_service_answers(
+    stream: OpenStream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trace_receiver, "SILENT_S_MAX", 0.02)
+    result = TraceReceiver(iter(stream), ("a",), in_turn=False)
+    result.start()
+    result.join(0.01, lambda: True)
+    assert result.infra is not None

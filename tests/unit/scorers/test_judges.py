@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from fumehood.benchmarks.browsecomp.scorer import read_confidence
 from fumehood.core.errors import InputError
 from fumehood.scorers.judges.question import Opinion, Question, majority
 from fumehood.scorers.judges.registry import JUDGES
-from fumehood.scorers.judges.rules import Rule, Rules
+from fumehood.scorers.judges.rules import Rule, Rules, words
 
 
 @pytest.mark.parametrize(
@@ -35,6 +37,13 @@ from fumehood.scorers.judges.rules import Rule, Rules
 def test_the_exact_judge_compares_the_final_answer(right: str, response: str, answer: str) -> None:
     question = Question(name="q", asks="Which?", texts={"response": response}, right_answer=right)
     assert JUDGES.load("exact")().judge(question) == answer
+
+
+def test_accents_in_an_answer_are_ignored_and_take_no_long_time() -> None:
+    accents = "\u0315" * 250_000 + "\u0316" * 250_000
+    began = time.process_time()
+    assert words(f"Mu{accents}ller") == ["muller"]
+    assert time.process_time() - began < 20, "quadratic time would take minutes"
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from fumehood.core.json_values import canonical_json
-from fumehood.core.outcome import AgentCrashed
+from fumehood.core.outcome import AgentCrashed, ConfidenceStated
 from fumehood.core.trace import EpisodeOpened, ModelExchange, verify_chain
 from fumehood.service import forked_episode
 from fumehood.service.checked_messages import CheckedMessages
 from fumehood.service.forked_episode import ForkedEpisode
+from fumehood.service.trace_stream import BATCH_EVENTS, TraceStream
 from fumehood.supervised.fork_server import ForkServer
 from fumehood.supervised.limits import Limits
 from fumehood.supervised.progress import read_progress
@@ -112,9 +113,10 @@ def test_a_message_is_as_large_as_the_limit_of_the_trace_permits(
     episode = ForkedEpisode(episode_spec(), child, b"", id, bytes_max)
     _, *messages = episode.messages()
     if is_permitted:
-        (whole,) = messages
-        assert isinstance(whole, Records)
-        assert len(whole.records[1].event_json) > size_bytes
+        events, end = messages
+        assert isinstance(events, Records)
+        assert len(events.records[1].event_json) > size_bytes
+        assert isinstance(end, Records)
     else:
         assert f"exceeds {size_bytes}" in crash_of(messages)
 
@@ -127,6 +129,19 @@ def test_a_number_of_the_task_cannot_become_true_in_its_trace() -> None:
     CheckedMessages(spec, TRACE_BYTES_MAX).add(forging_entries.records(opened))
     with pytest.raises(ValueError, match="does not open this episode"):
         CheckedMessages(spec, TRACE_BYTES_MAX).add(forging_entries.records(forged))
+
+
+def test_the_longest_usual_message_is_taken() -> None:
+    stream = TraceStream()
+    stream.record(EpisodeOpened(episode_spec()))
+    for _ in range(2 * BATCH_EVENTS):
+        stream.record(ConfidenceStated("agent", 1.0))
+    stream.close()
+    checked = CheckedMessages(episode_spec(), TRACE_BYTES_MAX)
+    sent = [message for message in stream.stream() if isinstance(message, Records)]
+    for message in sent[:-1]:
+        checked.add(message)
+    assert [len(message.records) for message in sent] == [BATCH_EVENTS, BATCH_EVENTS, 1, 1]
 
 
 def test_a_process_whose_last_messages_are_not_taken_is_not_stuck(server: ForkServer) -> None:

@@ -222,6 +222,8 @@ def test_a_process_reaches_nothing_but_its_own_folder(server: ForkServer, tmp_pa
         assert not could["kills itself"]
         assert not could["signals a process of its user"]
         assert not could["chooses a signal of a file"]
+        assert not could["chooses a signal with unused bits"]
+        assert not could["gets the signals of a socket"]
         assert not could["slows itself"]
     assert could["starts a thread"]
     assert could["core"] == 0

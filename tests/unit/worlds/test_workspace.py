@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from fumehood.core.json_values import BRACKETS_MAX
 from fumehood.core.tools import Failure, ToolCall, Value
-from fumehood.worlds.workspace import CHANGES_MAX, SHOWN_CHANGES_MAX, Workspace
+from fumehood.third_party.process import QuestionFailed
+from fumehood.worlds.workspace import (
+    CHANGES_MAX,
+    SHOWN_CHANGES_MAX,
+    Workspace,
+    WorkspaceOutside,
+)
 from tests.parts.workspaces import workspace_in
 
 
@@ -35,6 +43,13 @@ def refused(world: Workspace, tool: str, **arguments: Any) -> str:
     result = world.call(ToolCall(tool, arguments))
     assert isinstance(result, Failure)
     return result.message
+
+
+def test_a_question_with_too_many_values_is_not_parsed(tmp_path: Path) -> None:
+    outside = WorkspaceOutside(tmp_path)
+    question = b'{"request":[' + b"[]," * BRACKETS_MAX + b"[]]}"
+    with closing(outside), pytest.raises(QuestionFailed, match="too many values"):
+        outside.answer(question)
 
 
 def test_a_session_keeps_folder_and_environment_and_others_do_not_share_them(

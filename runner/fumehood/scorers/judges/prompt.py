@@ -8,11 +8,11 @@ of itself. Each sample has another number; judging a run again gives the same nu
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
+from fumehood.core.character_forms import usual_characters
 from fumehood.core.json_values import canonical_json
 from fumehood.scorers.judges.question import Question
 
@@ -118,7 +118,7 @@ def read_answer(reply: str, question: Question, number: str) -> str | None:
 
 def _may_be_read_as_grade(text: str) -> bool:
     """Return whether a text contains a grade, also with other characters that a reply may omit."""
-    letters = _NO_LETTERS.sub("", unicodedata.normalize("NFKC", text)).casefold()
+    letters = _NO_LETTERS.sub("", usual_characters(text)).casefold()
     return "correctyes" in letters or "correctno" in letters
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from fumehood.core.character_forms import usual_characters
 from fumehood.scorers.judges.question import YES_NO, Question
 
 RESPONSE = "response"
@@ -72,7 +73,7 @@ class Exact:
 
 def words(text: str) -> list[str]:
     """Return the words that are compared."""
-    plain = unicodedata.normalize("NFKD", text).casefold()
+    plain = usual_characters(text).casefold()
     plain = "".join(sign for sign in plain if not unicodedata.combining(sign))
     every = [word.replace("−", "-") for word in _WORD.findall(plain)]
     # An answer may consist of articles only, such as the letter of a choice.
