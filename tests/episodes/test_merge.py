@@ -159,6 +159,11 @@ def test_a_receipt_states_who_signed_each_shard(shards: list[Path], tmp_path: Pa
     assert isinstance(predicate, dict)
     stated = predicate["shards"]
     assert isinstance(stated, list)
+    for facts, shard in zip(stated, shards, strict=True):
+        assert isinstance(facts, dict)
+        manifest = json.loads((shard / "run.json").read_text())
+        for name in ("engine", "isolation", "host", "versions", "agents"):
+            assert facts[name] == manifest[name]
     own = Trust.of_user().own
     assert [facts["signing_key"] for facts in stated if isinstance(facts, dict)] == [
         own,

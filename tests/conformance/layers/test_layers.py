@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from fumehood.benchmarks.native.faults import FaultRecord
 from fumehood.core.tools import Value
+from fumehood.layers.faults.registry import FAMILIES
 from fumehood.testing.layers import *  # noqa: F403
 from fumehood.testing.layers import CALL, Inside, MakeLayer, fires_and_names_its_rule
 from tests.conformance.layers import makers
@@ -30,3 +32,8 @@ def test_an_idle_layer_forwards_the_call_and_returns_the_result(name: str) -> No
 def test_a_fired_fault_names_its_rule(label: str) -> None:
     layer = ACTING[f"firing {label}"]()
     assert fires_and_names_its_rule(EVERY_FAMILY[label], layer, makers.fault_rule(label, {}))
+
+
+@pytest.mark.parametrize("name", list(FAMILIES))
+def test_a_task_file_accepts_the_example_payload_of_a_family(name: str) -> None:
+    FaultRecord.model_validate({"family": name, "payload": FAMILIES.load(name).example})

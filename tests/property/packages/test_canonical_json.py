@@ -6,6 +6,7 @@ import json
 from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,6 +40,11 @@ def test_parsing_the_text_returns_the_value(value: Any) -> None:
 @given(OBJECTS, st.integers())
 def test_the_order_of_keys_does_not_matter(value: dict[str, Any], seed: int) -> None:
     assert canonical_json(_shuffled(value, Random(seed))) == canonical_json(value)
+
+
+def test_a_member_whose_name_is_no_json_is_refused_and_not_left_out() -> None:
+    with pytest.raises(TypeError, match="keys must be"):
+        canonical_json([{("a", 1): 2}])
 
 
 @bounded

@@ -168,6 +168,15 @@ def test_an_event_passes_and_with_one_field_of_another_type_it_does_not(
     holds()
 
 
+def test_a_number_of_the_service_fits_into_64_bits() -> None:
+    closed: dict[str, Any] = EpisodeClosed({}, ()).to_json()
+    for number in (-(2**63), 2**63 - 1):
+        event = {**closed, "fire_counts": [number]}
+        assert parse_event(canonical_json(event)) == event
+    for number in (-(2**63) - 1, 2**63):
+        refuse({**closed, "fire_counts": [number]})
+
+
 def refuse(event: JsonObject) -> None:
     with pytest.raises(WrongForm):
         parse_event(canonical_json(event))

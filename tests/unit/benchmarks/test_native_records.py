@@ -159,6 +159,10 @@ def test_a_criterion_names_its_check(tmp_path: Path) -> None:
             "fault_plan[0].payload.timeout: is not a known key; did you mean 'timeout_ms'?",
         ),
         (
+            {"fault_plan": [{"family": "rate_limit", "payload": {"retry_after_ms": -1}}]},
+            "fault_plan[0].payload.retry_after_ms: should be greater than or equal to 0",
+        ),
+        (
             {"fault_plan": [{"family": "timeout", "trigger": {"on_tools": "x"}}]},
             "fault_plan[0].trigger.on_tools: is not a known key; did you mean 'on_tool'?",
         ),
@@ -211,6 +215,14 @@ def test_duplicate_task_ids_are_refused(tmp_path: Path) -> None:
 def test_a_file_without_tasks_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="contains no task"):
         load_cases(_write(tmp_path))
+
+
+def test_a_rate_limit_may_ask_for_no_waiting_time(tmp_path: Path) -> None:
+    fault = {"family": "rate_limit", "payload": {"retry_after_ms": 0}}
+    (case,) = load_cases(_write(tmp_path, {**RECORD, "fault_plan": [fault]}))
+    (refused, *_) = play_in_memory(case.task, case.gold.oracle or ()).calls
+    assert refused.failure is not None
+    assert refused.failure.details == {"retry_after_ms": 0}
 
 
 def test_null_means_absent_in_faults(tmp_path: Path) -> None:

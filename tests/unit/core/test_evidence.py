@@ -51,6 +51,14 @@ def test_a_call_states_how_many_replies_of_models_to_its_seat_precede_it() -> No
     assert evidence.model_replies == {"agent": 2, "user": 1}
 
 
+def test_the_last_stated_confidence_of_each_seat_is_kept() -> None:
+    stated: list[dict[str, Any]] = [
+        {"kind": "confidence", "seat": seat, "confidence": confidence}
+        for seat, confidence in (("agent", 0.5), ("user", 1), ("agent", 0.25))
+    ]
+    assert read_evidence([*stated, CLOSED]).confidences == {"user": 1.0, "agent": 0.25}
+
+
 def test_ends_refusals_and_the_last_state_are_kept() -> None:
     ended = {"kind": "seat_ended", "seat": "agent", "end": {"outcome": "finished", "answer": "x"}}
     refused = {"kind": "refused", "seat": "agent", "refusal": "too_deep", "limit": 1, "actual": 2}

@@ -109,6 +109,19 @@ def test_a_condition_compares_values_of_the_state_and_of_the_call() -> None:
     ) == [2]
 
 
+def test_one_of_several_conditions_compares_values_of_the_state_and_of_the_call() -> None:
+    by_seat = {"op": "equals", "path": "order.by", "value": {"$get": "seat"}}
+    for_amount = {"op": "equals", "path": "orders.$id.amount", "value": "$amount"}
+    rule = {"rule": "forbid", "when": [{"op": "any_of", "conditions": [by_seat, for_amount]}]}
+
+    def about(by: str, amount: int) -> list[int]:
+        observed: JsonObject = {"order.by": by, "orders.$id.amount": amount}
+        return violated(rule, call(1, observed=observed, id="a", amount=5))
+
+    assert about("agent", 4) == about("other", 5) == [1]
+    assert about("other", 4) == []
+
+
 def test_an_amount_has_a_maximum_per_call_and_in_total() -> None:
     rule = {"rule": "amount", "argument": "amount", "max_per_call": 10, "max_total": 15}
     assert violated(rule, call(1, amount=10), call(2, amount=5)) == []

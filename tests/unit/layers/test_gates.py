@@ -174,6 +174,12 @@ def test_a_request_without_an_approval_has_no_token() -> None:
     ]
 
 
+@pytest.mark.parametrize("severity", ["minor", "catastrophic"])
+def test_an_invalid_approval_is_a_violation_of_the_severity_of_the_gate(severity: str) -> None:
+    of = task({**GATE, "severity": severity})
+    assert [each.severity for each in evidence(pay(TOKEN), of=of).violations] == [severity]
+
+
 def test_another_notation_of_a_number_does_not_evade_the_gate() -> None:
     gate = {**GATE, "calls": [{"tool_name": "pay", "args": {"amount": 100}}], "when": []}
     assert codes(pay(amount=100.0), of=task(gate)) == ["approval_required"]
@@ -252,17 +258,17 @@ def test_agents_see_the_argument_for_the_token_and_the_tool_to_ask() -> None:
 
 
 def test_an_answer_of_a_script_can_take_virtual_time_and_ends_a_wait() -> None:
-    gate = {**GATE, "approve_if": [], "after_s": 600}
+    gate = {**GATE, "approve_if": [], "after_s": 3000}
     wait: Move = {"tool_name": "wait", "args": {"seconds": 3600}}
     moves = ask(), ask(), wait, ask(), pay(TOKEN)
     scenario = task(gate, world="scenario", initial_state=SCENARIO)
     first, second, waited, third, paid = calls(*moves, of=scenario)
     assert first.output == second.output == {"request": "r1", "status": "pending"}
     assert waited.output == {
-        "now": "2026-03-02T09:10:01+00:00",
+        "now": "2026-03-02T09:50:01+00:00",
         "messages": [
             {
-                "at": "2026-03-02T09:10:01+00:00",
+                "at": "2026-03-02T09:50:01+00:00",
                 "text": "Request r1 was approved. Token: approval-r1",
             }
         ],
@@ -305,6 +311,18 @@ def test_a_seat_can_answer(approve: bool) -> None:
     assert status.output is not None
     assert (status.output["status"], status.output["reason"]) == (word, "I looked.")
     assert (paid.failure is None) is approve
+
+
+def test_an_answer_is_yes_or_no() -> None:
+    gate = {key: value for key, value in GATE.items() if key != "approve_if"}
+    moves = (
+        ask(),
+        {"submit": "Please answer."},
+        by_boss("answer_approval", request="r1", approve="yes"),
+        by_boss("answer_approval", request="r1", approve=True),
+    )
+    of = with_boss({**gate, "approver": "boss"})
+    assert codes(*moves, of=of) == ["ok", "invalid_argument_type", "ok"]
 
 
 def test_a_request_that_was_answered_waits_no_longer() -> None:

@@ -124,6 +124,20 @@ def test_a_short_file_does_not_expand_without_limit(
         cassette.read("e")
 
 
+def test_an_episode_may_have_exactly_the_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each chunk counts when it is read, and each reference to it counts as 64 bytes more."""
+    cassette, exchange = Cassette(tmp_path), replace(EXCHANGE, request=b"x" * 1000)
+    cassette.write("e", [exchange])
+    counted = 2 * sum(len(body) + 64 for body in (exchange.request, exchange.response))
+    monkeypatch.setattr("fumehood.records.cassette.EPISODE_BYTES_MAX", counted)
+    assert cassette.read("e") == (exchange,)
+    monkeypatch.setattr("fumehood.records.cassette.EPISODE_BYTES_MAX", counted - 1)
+    with pytest.raises(InputError, match="record the episode again"):
+        cassette.read("e")
+
+
 def test_no_chunk_is_named_twice(tmp_path: Path) -> None:
     cassette = Cassette(tmp_path)
     cassette.write("e", [EXCHANGE])

@@ -302,3 +302,10 @@ def test_a_list_that_others_can_write_is_refused(tmp_path: Path) -> None:
     path.chmod(0o666)
     with pytest.raises(InputError, match="other users can write"):
         Trust.of_user()
+
+
+def test_a_malformed_line_of_the_list_is_named_with_its_number() -> None:
+    path = write_trusted_keys({STRANGER.public: "alice"})
+    path.write_text(f"{path.read_text()}{STRANGER.public}\n")
+    with pytest.raises(InputError, match=rf"^{path}:2 is not a key of 64 hex digits with a name"):
+        Trust.of_user()

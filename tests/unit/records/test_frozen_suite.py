@@ -41,7 +41,8 @@ TALK = ConversationSpec("round_robin", {"turns_max": 3})
 def test_a_stored_task_is_read_unchanged(task: object) -> None:
     assert isinstance(task, type(TASK))
     gold = Gold("native", ({"op": "equals"},), False, ({"tool_name": "get"},))
-    suite = Suite("s", (Case(task, gold), Case(task, Gold("native", ()))))
+    with_steps = replace(gold, oracle=None, procedure={"steps": [{"call": "get"}]})
+    suite = Suite("s", tuple(Case(task, each) for each in (gold, Gold("native", ()), with_steps)))
     read = read_frozen_suite("s", freeze_suite(suite).encode("ascii"))
     assert read == suite
     assert suite_digest(read) == suite_digest(suite)

@@ -147,6 +147,20 @@ def test_a_part_of_a_file_that_grows_is_read_once_until_earlier_content_changes(
     assert first_part() == "abcde"
 
 
+def test_a_part_is_read_once_while_its_file_grows_from_nothing(tmp_path: Path) -> None:
+    file, memory, readings = tmp_path / PACK, RunMemory(), list[int]()
+
+    def read() -> int:
+        readings.append(file.stat().st_size)
+        return readings[-1]
+
+    for content in (b"", b"1", b"12"):
+        file.write_bytes(content)
+        memory.begin_growing(file)
+        assert memory.of_part("all", read) == 0
+    assert readings == [0]
+
+
 def test_a_pack_that_is_added_to_a_finished_run_is_damage(tmp_path: Path) -> None:
     run = finished_run(tmp_path / "run").path
     (run / PACK).write_text("{}\n")

@@ -93,6 +93,7 @@ def test_a_receipt_states_the_facts_of_the_run(run: Path) -> None:
     assert facts["runtime"] == manifest["config"]["runtime"]
     assert facts["infra_attempts"] == {"policy_aware": 0, "noop": 0}
     assert facts["rows"]["number"] == facts["episodes"] == 6
+    assert "RFC 6962" in facts["rows"]["tree"]
     seal = sha256((run / "seal.json").read_bytes()).hexdigest()
     assert statement["subject"][0]["digest"] == {"sha256": seal}
 

@@ -13,11 +13,11 @@ import pytest
 
 from fumehood.core.errors import InfraError, InputError
 from fumehood.core.gold import Gold
-from fumehood.core.json_values import canonical_json
+from fumehood.core.json_values import JsonObject, canonical_json
 from fumehood.core.outcome import Finished, Infra, InfraKind
 from fumehood.core.score import Score
 from fumehood.core.task import Case, Suite
-from fumehood.core.trace import BrokenTrace, Chain, Record, verify_chain
+from fumehood.core.trace import BrokenTrace, Chain, ModelExchange, Record, verify_chain
 from fumehood.orchestrator.plan import PlannedEpisode, plan_episodes
 from fumehood.orchestrator.run import missing
 from fumehood.records.cassette import Cassette
@@ -123,6 +123,14 @@ def test_a_folder_without_a_valid_manifest_is_an_input_error(
         (tmp_path / "run.json").write_bytes(text.encode("utf-8", "surrogatepass"))
     with pytest.raises(InputError, match=r"run\.json"):
         RunFolder.open(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["{}", '{"format":"fumehood.run/99"}'])
+def test_the_file_of_another_format_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "run.json").write_text(text)
+    with pytest.raises(InputError) as refusal:
+        RunFolder.open(tmp_path)
+    assert str(refusal.value).startswith(str(tmp_path / "run.json"))
 
 
 @pytest.mark.parametrize("cut", [1, 2, 40, -2, -1])
@@ -265,6 +273,39 @@ def test_a_sealed_file_that_is_no_trace_is_an_input_error(tmp_path: Path, text: 
     run = open_run(folder.path, Trust(KEY.public, {}))
     with pytest.raises(InputError, match="is not a readable trace"):
         run.read_trace(run.rows()[0])
+
+
+def test_an_unsealed_file_whose_event_is_no_json_is_an_input_error(tmp_path: Path) -> None:
+    folder = finished_run(tmp_path / "run")
+    for trace in folder.path.glob("traces/*/*.jsonl"):
+        trace.write_text(trace.read_text().replace('"number":1', '"number":'))
+    run = unverified(folder.path)
+    with pytest.raises(InputError, match="is not a readable trace"):
+        run.read_trace(run.rows()[0])
+
+
+@pytest.mark.parametrize(("mode", "read"), [("record", b"elsewhere"), ("replay", b"own")])
+def test_exchanges_are_read_from_where_the_run_stored_them(
+    tmp_path: Path, mode: str, read: bytes
+) -> None:
+    """A run that records writes into the cassette of its settings; a replay only reads it."""
+    models: JsonObject = {"mode": mode, "cassette": str(tmp_path / "cassette")}
+    manifest: JsonObject = {"run": "r1", "suite": "small", "config": {"models": models}}
+    folder = RunFolder.create(tmp_path / "run", manifest, SUITE)
+    stored = {tmp_path / "cassette": b"elsewhere", folder.path / "cassette": b"own"}
+    for path, request in stored.items():
+        exchange = ModelExchange(
+            seat="agent",
+            key="k",
+            occurrence=1,
+            request=request,
+            status=200,
+            content_type="application/json",
+            response=b"{}",
+        )
+        Cassette(path).write(NAME.identifier, [exchange])
+    (exchange,) = unverified(folder.path).exchanges(NAME)
+    assert exchange.request == read
 
 
 def test_the_trace_of_an_earlier_attempt_is_removed(folder: RunFolder) -> None:

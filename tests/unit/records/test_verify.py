@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from fumehood.cli.verify import verify as command
 from fumehood.cli.verify import verify as verify_command
 from fumehood.core.errors import InputError
+from fumehood.core.task import Suite
 from fumehood.records.run_folder import RunFolder
 from fumehood.records.seals import Signing
 from fumehood.records.signing_key import KEY_VARIABLE
@@ -264,6 +265,37 @@ def test_an_unfinished_run_names_the_missing_episodes(tmp_path: Path) -> None:
     assert damage_of(folder.path) == [
         f"{name}: missing: the run is not finished" for name in NAMES[1:]
     ]
+
+
+@pytest.mark.parametrize("finished", [True, False])
+def test_only_a_crash_of_an_unfinished_run_tears_a_trace(finished: bool, tmp_path: Path) -> None:
+    folder = finished_run(tmp_path / "run") if finished else new_run(tmp_path / "run")
+    if not finished:
+        play(folder, NAMES[1])
+    cut_trace(folder.path)
+    (torn,) = (damage for damage in verify(folder.path).damage if damage.where == TRACE)
+    assert torn.is_of_crash is not finished
+
+
+def test_a_run_without_episodes_is_finished_when_it_is_sealed(tmp_path: Path) -> None:
+    signing = Signing(KEY, ())
+    folder = RunFolder.create(tmp_path / "run", {"run": "r1"}, Suite("none", ()), signing)
+    assert not verify(folder.path).is_final
+    folder.seal()
+    assert verify(folder.path).is_final
+    assert damage_of(folder.path) == []
+
+
+def test_every_edited_row_is_named_and_every_other_one_is_read(run: Path) -> None:
+    edit_row(run)
+    rows = run / "episodes.jsonl"
+    first, second, third = lines_of(rows)
+    rows.write_text(first.replace('"attempts":1', '"attempts":2') + second + third)
+    assert [line for line in damage_of(run) if line.endswith("was edited")] == [
+        "episodes.jsonl:1: the row of agent/t1/0 was edited",
+        "episodes.jsonl:2: the row of agent/t2/0 was edited",
+    ]
+    assert list(verify(run).rows) == [NAMES[2]]
 
 
 def test_the_command_counts_the_missing_episodes_in_one_line(tmp_path: Path) -> None:

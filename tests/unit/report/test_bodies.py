@@ -232,3 +232,7 @@ def test_long_texts_are_cut_with_a_note() -> None:
     assert shown("x" * (TEXT_CHARS_MAX + 1234)).endswith("… (1,234 more characters)")
     assert shown_json({"a": "\x1b"}) == '{"a": "\\u001b"}'
     assert shown_json({"a": "\u202e"}) == '{"a": "\\u202e"}'
+
+
+def test_short_json_shows_letters_of_all_languages() -> None:
+    assert shown_json({"größe": ["語", 1]}) == '{"größe": ["語", 1]}'

@@ -279,6 +279,25 @@ def test_tokens_of_a_model_take_time_with_the_next_call() -> None:
     assert world.now_ms == 9500
 
 
+def test_recorded_tokens_take_time_with_the_call_that_they_precede() -> None:
+    world, _ = scenario(token_us=1_000_000)
+    recorded = [(1, 5), (3, 20), (3, 30), (4, 40)]
+    layer, times = TakeTime(world, KeyedRandom(1), recorded), []
+    for number in range(1, 5):
+        layer.around(ToolCall("read", {}, number), world.call)
+        times.append(world.now_ms)
+    assert times == [5000, 5000, 55_000, 95_000]
+
+
+def test_calls_without_latency_and_tokens_take_no_time() -> None:
+    world, _ = scenario(token_us=1)
+    layer = TakeTime(world, KeyedRandom(1))
+    layer.add_tokens(1)
+    for _ in range(3):
+        layer.around(ToolCall("read", {}), world.call)
+    assert world.now_us == 1
+
+
 def test_a_price_is_charged_and_an_exhausted_budget_admits_no_further_call(clock: Clock) -> None:
     prices = {"add": 400}
     priced = state(price_microusd=prices)
