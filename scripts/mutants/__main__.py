@@ -162,7 +162,11 @@ def _try(
     original, times = path.read_bytes(), path.stat()
     try:
         path.write_bytes(mutation.apply(original))
-        return {"mutation": str(mutation), "text": mutation.text, **copy.run(selected)}
+        result = copy.run(selected)
+        if result["result"] == SURVIVED and covering:
+            # Others may notice it: those that run it in another process, or that take longer.
+            result = copy.run(list(PACKAGES[name].other_tests))
+        return {"mutation": str(mutation), "text": mutation.text, **result}
     finally:
         path.write_bytes(original)
         # Bytecode is valid for one time and size of the source (importlib, source loaders).

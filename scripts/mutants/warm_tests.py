@@ -18,7 +18,7 @@ from importlib import import_module
 
 from scripts.mutants.covering_tests import WITHOUT_ENGINES
 
-CPU_LIMIT_S = 60
+CPU_LIMIT_S = 240
 """Processor time of the tests of one mutant; an endless loop exceeds it on any machine."""
 TIME_LIMIT_S = 900.0
 """Time of the tests of one mutant that waits for ever; a busy machine must not reach it."""
