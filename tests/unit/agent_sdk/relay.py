@@ -15,6 +15,8 @@ class Relay:
     def __init__(self, path: Path, target: Path) -> None:
         self._target = target
         self._ends: list[socket.socket] = []
+        self.accepted = 0
+        """Number of connections, also of those that were cut."""
         self._lock = Lock()
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(path))
@@ -49,6 +51,7 @@ class Relay:
             far = socket.socket(socket.AF_UNIX)
             far.connect(str(self._target))
             with self._lock:
+                self.accepted += 1
                 self._ends += [near, far]
             for source, sink in ((near, far), (far, near)):
                 thread = Thread(target=_forward, args=(source, sink))

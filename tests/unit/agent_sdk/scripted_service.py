@@ -63,6 +63,8 @@ class ScriptedService(pb_grpc.ToolServiceServicer):
         self.has_begun.set()
         """Cleared to let requests for the task wait."""
         self.tasks_requested = Semaphore(0)
+        self.task_deadlines_s: list[float] = []
+        """Time that each request for the task leaves; enormous without a deadline."""
         self._answers_by_id: dict[str, pb.CallToolResponse] = {}
         self._locks_by_id: dict[str, Lock] = {}
         self._lock = Lock()
@@ -86,6 +88,7 @@ class ScriptedService(pb_grpc.ToolServiceServicer):
     def GetTask(
         self, request: pb.GetTaskRequest, context: grpc.ServicerContext
     ) -> pb.GetTaskResponse:
+        self.task_deadlines_s.append(context.time_remaining())
         self.tasks_requested.release()
         self.has_begun.wait()
         tool = pb.ToolSpec(

@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import Event, Thread
 from time import sleep
 
+import grpc
 import pytest
 
 from fumehood_agent import (
@@ -21,6 +22,7 @@ from fumehood_agent import (
     NotReachable,
     RefusalKind,
     Refused,
+    ServiceFailed,
     Session,
     Value,
 )
@@ -68,6 +70,46 @@ def test_a_connected_service_may_answer_after_the_timeout(service: ScriptedServi
             assert service.tasks_requested.acquire(timeout=20)
         service.has_begun.set()
         done.result(20)
+
+
+def test_the_request_for_the_task_has_the_timeout_of_the_session(
+    service: ScriptedService,
+) -> None:
+    async def work(session: AsyncSession) -> None:
+        assert len(service.task_deadlines_s) == 1
+        assert 0 < service.task_deadlines_s[0] < 0.95
+
+    _work(service.path, work, service_timeout_ms=900)
+
+
+def test_a_socket_that_appears_within_the_timeout_is_used(tmp_path: Path) -> None:
+    async def enter() -> None:
+        session = AsyncSession(tmp_path / "s", service_timeout_ms=900)
+        entering = asyncio.create_task(session.__aenter__())
+        await asyncio.sleep(0)
+        with ScriptedService(tmp_path / "s"):
+            assert (await entering).task.tools
+            await session.close()
+
+    asyncio.run(enter())
+
+
+def test_a_request_for_the_task_that_failed_is_not_repeated(tmp_path: Path) -> None:
+    class Broken(ScriptedService):
+        def GetTask(
+            self, request: pb.GetTaskRequest, context: grpc.ServicerContext
+        ) -> pb.GetTaskResponse:
+            self.tasks_requested.release()
+            raise ZeroDivisionError
+
+    async def never(session: AsyncSession) -> None:
+        raise AssertionError
+
+    with Broken(tmp_path / "s") as service:
+        with pytest.raises(ServiceFailed, match="UNKNOWN"):
+            _work(service.path, never)
+        assert service.tasks_requested.acquire(blocking=False)
+        assert not service.tasks_requested.acquire(blocking=False)
 
 
 def test_it_returns_values_and_failures(service: ScriptedService) -> None:

@@ -144,8 +144,9 @@ def test_a_connected_service_may_answer_after_the_timeout(service: ScriptedServi
 
 
 def test_a_path_too_long_for_a_socket(tmp_path: Path) -> None:
-    with pytest.raises(NotReachable, match="107 bytes"):
+    with pytest.raises(NotReachable, match="107 bytes") as caught:
         Session(tmp_path / ("s" * 120))
+    assert caught.value.waited_ms == 0
 
 
 def test_a_service_that_ends_between_calls_is_a_lost_connection(
