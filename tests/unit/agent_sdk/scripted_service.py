@@ -134,3 +134,21 @@ class ScriptedService(pb_grpc.ToolServiceServicer):
                     yield pb.InteractResponse(report=self.Report(request.report, context))
                 case "submit":
                     yield pb.InteractResponse(submit=self.Submit(request.submit, context))
+
+
+class LossyService(ScriptedService):
+    """Loses the responses to the first calls that it receives."""
+
+    def __init__(self, path: Path, losses: int) -> None:
+        super().__init__(path)
+        self.lose: Callable[[], None] = lambda: None
+        """Breaks the connection of the caller."""
+        self._losses = losses
+
+    def CallTool(
+        self, request: pb.CallToolRequest, context: grpc.ServicerContext
+    ) -> pb.CallToolResponse:
+        response = super().CallTool(request, context)
+        if len(self.received) <= self._losses:
+            self.lose()
+        return response

@@ -30,7 +30,14 @@ from fumehood_agent._proto.v1 import tool_pb2 as pb
 from fumehood_agent.aio import AsyncSession
 from fumehood_agent.seat import ModelProblem
 from tests.unit.agent_sdk.relay import Relay
-from tests.unit.agent_sdk.scripted_service import ScriptedService, echo, failure, refusal, value
+from tests.unit.agent_sdk.scripted_service import (
+    LossyService,
+    ScriptedService,
+    echo,
+    failure,
+    refusal,
+    value,
+)
 
 
 def _work(
@@ -208,6 +215,20 @@ def test_a_call_whose_response_was_lost_runs_once(tmp_path: Path) -> None:
         thread.join()
         assert service.carried_out == 1
         assert len(service.received) == 2
+
+
+def test_a_call_is_sent_again_until_its_response_arrives(tmp_path: Path) -> None:
+    async def work(session: AsyncSession) -> None:
+        assert (await session.call("echo", {"n": 1})).result == Value({"n": 1})
+
+    with (
+        LossyService(tmp_path / "s", losses=3) as service,
+        Relay(tmp_path / "r", tmp_path / "s") as relay,
+    ):
+        service.lose = relay.cut
+        _work(tmp_path / "r", work, service_timeout_ms=30_000)
+        assert len(service.received) == 4
+        assert service.carried_out == 1
 
 
 def test_a_response_after_the_deadline_can_be_requested_again(

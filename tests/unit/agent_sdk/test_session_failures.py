@@ -27,7 +27,13 @@ from fumehood_agent import (
 from fumehood_agent._proto.v1 import tool_pb2 as pb
 from fumehood_agent.seat import Reply
 from tests.unit.agent_sdk.relay import Relay
-from tests.unit.agent_sdk.scripted_service import ScriptedService, echo, refusal, value
+from tests.unit.agent_sdk.scripted_service import (
+    LossyService,
+    ScriptedService,
+    echo,
+    refusal,
+    value,
+)
 
 
 def _circle() -> dict[str, Any]:
@@ -247,6 +253,18 @@ def test_a_call_whose_response_was_lost_runs_once(tmp_path: Path) -> None:
         first, second = service.received
     assert first.call_id == second.call_id
     assert 0 < len(first.call_id) <= 64
+
+
+def test_a_call_is_sent_again_until_its_response_arrives(tmp_path: Path) -> None:
+    with (
+        LossyService(tmp_path / "s", losses=3) as service,
+        Relay(tmp_path / "r", tmp_path / "s") as relay,
+        Session(tmp_path / "r", stream=False) as session,
+    ):
+        service.lose = relay.cut
+        assert session.call("echo", {"n": 1}).result == Value({"n": 1})
+        assert len(service.received) == 4
+        assert service.carried_out == 1
 
 
 def test_a_stream_that_was_cut_is_opened_anew_for_the_next_call(tmp_path: Path) -> None:
