@@ -142,9 +142,7 @@ def test_a_connected_service_may_answer_after_the_timeout(service: ScriptedServi
     service.has_begun.clear()
     with ThreadPoolExecutor(1) as threads:
         session = threads.submit(Session, service.path, service_timeout_ms=50)
-        for _ in ("until the timeout", "without a deadline"):
-            assert service.tasks_requested.acquire(timeout=20)
-        service.has_begun.set()
+        service.wait_for_patient_request()
         with session.result(20) as begun:
             assert begun.task.instruction == "Say «ψ» twice."
 
