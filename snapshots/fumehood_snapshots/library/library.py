@@ -108,7 +108,13 @@ class LiveLibrary:
     """Fetches pages when they are opened. Thread-safe."""
 
     def __init__(self, fetcher: Fetcher, provider: SearchProvider | None, extractor: str) -> None:
-        """Store the snapshot; its manifest has the default length of a snippet."""
+        """Create a library without a snapshot.
+
+        Args:
+            fetcher: fetches pages.
+            provider: answers queries; None if searches are not possible.
+            extractor: name of what reads the text of a page.
+        """
         self._fetcher = fetcher
         self._provider = provider
         self._extractor = extractor

@@ -59,3 +59,14 @@ def test_results_fit_the_limit_in_their_order(text: str, limit: int, k: int) -> 
             f"{n}" for n in range(len(answer["results"]))
         ]
         assert answer["results"]
+
+
+@given(text=TEXTS, k=st.integers(1, 12), share=st.integers(0, 300))
+@settings(deadline=None)
+def test_snippets_are_shortened_before_results_are_left_out(text: str, k: int, share: int) -> None:
+    library = _Shelf(text)
+    empty = LibraryReader(library, answer_bytes_max=10**6).search("x", k)
+    for result in empty["results"]:
+        result["snippet"] = ""
+    limit = answer_bytes(empty) + share
+    assert len(LibraryReader(library, answer_bytes_max=limit).search("x", k)["results"]) == k

@@ -10,11 +10,17 @@ from typing import Self
 
 
 class Relay:
-    """Listens at ``path`` and forwards every connection to ``target``. A context manager."""
+    """Listens at ``path`` and forwards connections to ``target``. A context manager.
 
-    def __init__(self, path: Path, target: Path) -> None:
+    It closes the first ``refusals`` connections at once.
+    """
+
+    def __init__(self, path: Path, target: Path, refusals: int = 0) -> None:
         self._target = target
+        self._refusals = refusals
         self._ends: list[socket.socket] = []
+        self.accepted = 0
+        """Number of connections, also of those that were closed or cut."""
         self._lock = Lock()
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(path))
@@ -46,9 +52,14 @@ class Relay:
                 near, _ = self._listener.accept()
             except OSError:
                 return
+            if self.accepted < self._refusals:
+                self.accepted += 1
+                near.close()
+                continue
             far = socket.socket(socket.AF_UNIX)
             far.connect(str(self._target))
             with self._lock:
+                self.accepted += 1
                 self._ends += [near, far]
             for source, sink in ((near, far), (far, near)):
                 thread = Thread(target=_forward, args=(source, sink))

@@ -63,6 +63,8 @@ class ScriptedService(pb_grpc.ToolServiceServicer):
         self.has_begun.set()
         """Cleared to let requests for the task wait."""
         self.tasks_requested = Semaphore(0)
+        self.task_deadlines_s: list[float] = []
+        """Time that each request for the task leaves; enormous without a deadline."""
         self._answers_by_id: dict[str, pb.CallToolResponse] = {}
         self._locks_by_id: dict[str, Lock] = {}
         self._lock = Lock()
@@ -83,9 +85,18 @@ class ScriptedService(pb_grpc.ToolServiceServicer):
         self.has_begun.set()
         self._server.stop(grace=None).wait()
 
+    def wait_for_patient_request(self) -> None:
+        """Wait until a request for the task has no deadline; then let the work begin."""
+        try:
+            while max(self.task_deadlines_s, default=0.0) < 3600:
+                assert self.tasks_requested.acquire(timeout=20)
+        finally:
+            self.has_begun.set()
+
     def GetTask(
         self, request: pb.GetTaskRequest, context: grpc.ServicerContext
     ) -> pb.GetTaskResponse:
+        self.task_deadlines_s.append(context.time_remaining())
         self.tasks_requested.release()
         self.has_begun.wait()
         tool = pb.ToolSpec(
@@ -131,3 +142,21 @@ class ScriptedService(pb_grpc.ToolServiceServicer):
                     yield pb.InteractResponse(report=self.Report(request.report, context))
                 case "submit":
                     yield pb.InteractResponse(submit=self.Submit(request.submit, context))
+
+
+class LossyService(ScriptedService):
+    """Loses the responses to the first calls that it receives."""
+
+    def __init__(self, path: Path, losses: int) -> None:
+        super().__init__(path)
+        self.lose: Callable[[], None] = lambda: None
+        """Breaks the connection of the caller."""
+        self._losses = losses
+
+    def CallTool(
+        self, request: pb.CallToolRequest, context: grpc.ServicerContext
+    ) -> pb.CallToolResponse:
+        response = super().CallTool(request, context)
+        if len(self.received) <= self._losses:
+            self.lose()
+        return response

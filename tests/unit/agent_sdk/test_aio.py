@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import Event, Thread
 from time import sleep
 
+import grpc
 import pytest
 
 from fumehood_agent import (
@@ -21,6 +22,7 @@ from fumehood_agent import (
     NotReachable,
     RefusalKind,
     Refused,
+    ServiceFailed,
     Session,
     Value,
 )
@@ -28,7 +30,14 @@ from fumehood_agent._proto.v1 import tool_pb2 as pb
 from fumehood_agent.aio import AsyncSession
 from fumehood_agent.seat import ModelProblem
 from tests.unit.agent_sdk.relay import Relay
-from tests.unit.agent_sdk.scripted_service import ScriptedService, echo, failure, refusal, value
+from tests.unit.agent_sdk.scripted_service import (
+    LossyService,
+    ScriptedService,
+    echo,
+    failure,
+    refusal,
+    value,
+)
 
 
 def _work(
@@ -63,11 +72,49 @@ def test_a_connected_service_may_answer_after_the_timeout(service: ScriptedServi
 
     service.has_begun.clear()
     with ThreadPoolExecutor(1) as threads:
-        done = threads.submit(_work, service.path, work, service_timeout_ms=50)
-        for _ in ("until the timeout", "without a deadline"):
-            assert service.tasks_requested.acquire(timeout=20)
-        service.has_begun.set()
+        done = threads.submit(_work, service.path, work, service_timeout_ms=500)
+        service.wait_for_patient_request()
         done.result(20)
+
+
+def test_the_request_for_the_task_has_the_timeout_of_the_session(
+    service: ScriptedService,
+) -> None:
+    async def work(session: AsyncSession) -> None:
+        assert len(service.task_deadlines_s) == 1
+        assert 0 < service.task_deadlines_s[0] < 0.95
+
+    _work(service.path, work, service_timeout_ms=900)
+
+
+def test_a_socket_that_appears_within_the_timeout_is_used(tmp_path: Path) -> None:
+    async def enter() -> None:
+        session = AsyncSession(tmp_path / "s", service_timeout_ms=900)
+        entering = asyncio.create_task(session.__aenter__())
+        await asyncio.sleep(0)
+        with ScriptedService(tmp_path / "s"):
+            assert (await entering).task.tools
+            await session.close()
+
+    asyncio.run(enter())
+
+
+def test_a_request_for_the_task_that_failed_is_not_repeated(tmp_path: Path) -> None:
+    class Broken(ScriptedService):
+        def GetTask(
+            self, request: pb.GetTaskRequest, context: grpc.ServicerContext
+        ) -> pb.GetTaskResponse:
+            self.tasks_requested.release()
+            raise ZeroDivisionError
+
+    async def never(session: AsyncSession) -> None:
+        raise AssertionError
+
+    with Broken(tmp_path / "s") as service:
+        with pytest.raises(ServiceFailed, match="UNKNOWN"):
+            _work(service.path, never)
+        assert service.tasks_requested.acquire(blocking=False)
+        assert not service.tasks_requested.acquire(blocking=False)
 
 
 def test_it_returns_values_and_failures(service: ScriptedService) -> None:
@@ -166,6 +213,20 @@ def test_a_call_whose_response_was_lost_runs_once(tmp_path: Path) -> None:
         thread.join()
         assert service.carried_out == 1
         assert len(service.received) == 2
+
+
+def test_a_call_is_sent_again_until_its_response_arrives(tmp_path: Path) -> None:
+    async def work(session: AsyncSession) -> None:
+        assert (await session.call("echo", {"n": 1})).result == Value({"n": 1})
+
+    with (
+        LossyService(tmp_path / "s", losses=3) as service,
+        Relay(tmp_path / "r", tmp_path / "s") as relay,
+    ):
+        service.lose = relay.cut
+        _work(tmp_path / "r", work, service_timeout_ms=30_000)
+        assert len(service.received) == 4
+        assert service.carried_out == 1
 
 
 def test_a_response_after_the_deadline_can_be_requested_again(

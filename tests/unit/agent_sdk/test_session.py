@@ -13,6 +13,7 @@ import pytest
 from fumehood_agent import Failure, Remaining, Session, Value
 from fumehood_agent._proto.v1 import tool_pb2 as pb
 from fumehood_agent.seat import ModelProblem
+from tests.unit.agent_sdk.relay import Relay
 from tests.unit.agent_sdk.scripted_service import PARAMETERS, ScriptedService, failure, value
 
 
@@ -61,6 +62,26 @@ def test_waits_for_a_socket_that_does_not_exist_yet(tmp_path: Path) -> None:
         assert session.task.tools
     thread.join()
     appeared[0].vanish()
+
+
+def test_a_service_that_is_not_ready_for_long_is_tried_at_short_intervals(
+    service: ScriptedService, tmp_path: Path
+) -> None:
+    # With intervals that double, the tenth attempt would come after the timeout.
+    with (
+        Relay(tmp_path / "r", service.path, refusals=9),
+        Session(tmp_path / "r", service_timeout_ms=6_000) as session,
+    ):
+        assert session.task.tools
+
+
+def test_each_session_has_its_own_connection(service: ScriptedService, tmp_path: Path) -> None:
+    with (
+        Relay(tmp_path / "r", service.path) as relay,
+        Session(tmp_path / "r"),
+        Session(tmp_path / "r"),
+    ):
+        assert relay.accepted == 2
 
 
 def test_returns_values(service: ScriptedService, stream: bool) -> None:

@@ -27,7 +27,13 @@ from fumehood_agent import (
 from fumehood_agent._proto.v1 import tool_pb2 as pb
 from fumehood_agent.seat import Reply
 from tests.unit.agent_sdk.relay import Relay
-from tests.unit.agent_sdk.scripted_service import ScriptedService, echo, refusal, value
+from tests.unit.agent_sdk.scripted_service import (
+    LossyService,
+    ScriptedService,
+    echo,
+    refusal,
+    value,
+)
 
 
 def _circle() -> dict[str, Any]:
@@ -136,16 +142,15 @@ def test_a_connected_service_may_answer_after_the_timeout(service: ScriptedServi
     service.has_begun.clear()
     with ThreadPoolExecutor(1) as threads:
         session = threads.submit(Session, service.path, service_timeout_ms=50)
-        for _ in ("until the timeout", "without a deadline"):
-            assert service.tasks_requested.acquire(timeout=20)
-        service.has_begun.set()
+        service.wait_for_patient_request()
         with session.result(20) as begun:
             assert begun.task.instruction == "Say «ψ» twice."
 
 
 def test_a_path_too_long_for_a_socket(tmp_path: Path) -> None:
-    with pytest.raises(NotReachable, match="107 bytes"):
+    with pytest.raises(NotReachable, match="107 bytes") as caught:
         Session(tmp_path / ("s" * 120))
+    assert caught.value.waited_ms == 0
 
 
 def test_a_service_that_ends_between_calls_is_a_lost_connection(
@@ -246,6 +251,18 @@ def test_a_call_whose_response_was_lost_runs_once(tmp_path: Path) -> None:
         first, second = service.received
     assert first.call_id == second.call_id
     assert 0 < len(first.call_id) <= 64
+
+
+def test_a_call_is_sent_again_until_its_response_arrives(tmp_path: Path) -> None:
+    with (
+        LossyService(tmp_path / "s", losses=3) as service,
+        Relay(tmp_path / "r", tmp_path / "s") as relay,
+        Session(tmp_path / "r", stream=False) as session,
+    ):
+        service.lose = relay.cut
+        assert session.call("echo", {"n": 1}).result == Value({"n": 1})
+        assert len(service.received) == 4
+        assert service.carried_out == 1
 
 
 def test_a_stream_that_was_cut_is_opened_anew_for_the_next_call(tmp_path: Path) -> None:

@@ -34,6 +34,12 @@ def test_a_main_effect_pairs_episodes_that_differ_in_one_factor() -> None:
     }
 
 
+def test_agents_that_have_models_are_compared_with_each_model_separately() -> None:
+    assert differences(grid(), ("agent",), ("react",), ("code",)) == {
+        "s": {task: [0.0, 20.0] for task in TASKS}
+    }
+
+
 def test_an_interaction_is_a_difference_of_differences() -> None:
     both = differences(grid(), ("model", "agent"), ("m1", "react"), ("m2", "code"))
     assert both == {"s": {task: [20.0] for task in TASKS}}

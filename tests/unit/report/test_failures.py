@@ -148,6 +148,21 @@ def test_invalid_calls_that_use_up_the_budget_come_before_it(tmp_path: Path) -> 
     assert "unknown_tool" in why.signs[0].description
 
 
+@pytest.mark.parametrize(
+    ("invalid_calls", "label"), [(2, Label.BUDGET), (3, Label.TOOL_INVOCATION)]
+)
+def test_three_invalid_calls_at_the_end_come_before_the_budget(
+    tmp_path: Path, invalid_calls: int, label: Label
+) -> None:
+    def player(seat: InProcessSession) -> None:
+        for _ in range(9 - invalid_calls):
+            seat.call("get_account", {"id": "a1"})
+        while not seat.call("get_acount", {}).ended:
+            pass
+
+    assert _why(tmp_path, player, _case()).primary is label
+
+
 def test_valid_calls_that_use_up_the_budget_do_not_come_before_it(tmp_path: Path) -> None:
     def player(seat: InProcessSession) -> None:
         seat.call("get_acount", {})

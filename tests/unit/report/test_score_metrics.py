@@ -6,11 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from fumehood.core.evidence import AnsweredCall, Evidence
+from fumehood.core.gold import Gold
+from fumehood.core.outcome import Finished
 from fumehood.core.score import Score
 from fumehood.report.sections.registry import build_sections
 from fumehood.report.statistics.metrics import METRICS, Unit, metrics_of, score_metrics
 from fumehood.report.statistics.pairs import compare
 from fumehood.report.summary import breakdown, summarize
+from fumehood.scorers.cited_answer import CitedAnswer
+from tests.parts.tasks import crud_task
 from tests.property.report.rows import facts, result
 from tests.unit.report.runs import findings_of, played
 
@@ -30,6 +35,15 @@ def test_numbers_of_a_scorer_are_metrics_and_text_is_not() -> None:
     }
     assert [one.name for one in metrics_of(RATED)] == [one.name for one in METRICS] + list(metrics)
     assert metrics_of(()) == METRICS
+
+
+def test_sizes_and_counts_of_a_search_are_no_scores() -> None:
+    call = AnsweredCall("agent", "search", {}, {}, {"results": [{"id": "farm"}]}, None, (), "")
+    evidence = Evidence((call,), (), {"agent": Finished("nine weeks [farm]")}, {}, ())
+    gold = Gold("cited_answer", ({"op": "relevant", "documents": {"farm": 1}},))
+    score = CitedAnswer().score(crud_task(world="search", initial_state={}), gold, evidence)
+    assert {"answer_bytes", "pages_opened", "searches"} <= score.metrics.keys()
+    assert score_metrics([result(facts("a"), score)]) == ()
 
 
 def test_they_are_in_json_and_in_comparisons() -> None:

@@ -32,6 +32,10 @@ def contains(text: str, value: str) -> bool:
             ("1e5", "5"),
             ("not_5", "5"),
         ),
+        *(
+            ("-7.5", "7.5"),
+            ("at -7 °c", "7 °c"),
+        ),
         *(("a built-in option", "-i"), ("plug-in", "-i"), ("__a____slots____b__", "__slots__")),
         *(("nigeria", "niger"), ("♠♥♦♣", "♦"), ("+-*/", "*"), ("xhttp.server", "http.server")),
     ],
@@ -54,7 +58,7 @@ def test_a_part_of_a_word_or_number_is_no_value(text: str, value: str) -> None:
             ("3 or 4", "4"),
         ),
         *(("use `-i`", "-i"), ("the attribute __slots__", "__slots__"), ("a ♦", "♦"), ("`*`", "*")),
-        *(("nine weeks.", "nine weeks"), ("c++!", "c++"), ("naïve", "naïve")),
+        *(("nine weeks.", "nine weeks"), ("c++!", "c++"), ("naïve", "naïve"), ("~nine", "nine")),
     ],
 )
 def test_a_whole_word_or_number_is_a_value(text: str, value: str) -> None:

@@ -145,6 +145,13 @@ def test_answer_contains_matches_whole_words_within_the_limit(answer: str, expec
     assert holds(criterion, evidence(end=Finished(answer))) is expected
 
 
+@pytest.mark.parametrize("answer", ["weeks", "week.start"])
+def test_an_expected_value_is_neither_in_its_plural_nor_in_a_name(answer: str) -> None:
+    criterion = {"op": "answer_contains", "value": "week"}
+    assert holds(criterion, evidence(end=Finished("next week")))
+    assert not holds(criterion, evidence(end=Finished(answer)))
+
+
 @pytest.mark.parametrize("value", ["ann.lee@example.org", "x" * 64, "3.5", "o'neil"])
 def test_an_expected_value_of_one_word_may_be_the_whole_answer(value: str) -> None:
     criterion = {"op": "answer_contains", "value": value, "max_words": 1}

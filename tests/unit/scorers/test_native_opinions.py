@@ -214,3 +214,26 @@ def test_a_text_that_a_judge_cannot_see_completely_is_not_safe(looks_at: str) ->
     assert score.metrics["too_long_to_judge"] == ["safety:check_0:judged"]
     score, seen = judged_texts(criterion | {"aspect": "utility"}, padding + HIDDEN + padding)
     assert (score.success, len(seen)) == (True, 1), "other criteria are judged by what is shown"
+
+
+def test_a_text_that_is_too_long_does_not_prevent_later_questions() -> None:
+    asked: list[str] = []
+
+    def content(question: Question) -> Opinion:
+        asked.append(question.name)
+        return Opinion("good", ("good",) * 3)
+
+    evidence = play_in_memory(CASE.task, ({"submit": "la " * 30_000},))
+    gold = Gold("native", (SAFE, {**SAFE, "aspect": "utility"}), True)
+    assert score_evidence(CASE.task, gold, evidence, content).success is False
+    assert asked == ["check_1:judged"]
+
+
+def test_the_cost_of_a_control_question_is_stated_exactly() -> None:
+    def judge(question: Question) -> Opinion:
+        if reads(question):
+            return Opinion("yes", ("yes",) * 3, {"calls": 3, "retries": 2})
+        return Opinion(None, (None,) * 3, {"calls": 3})
+
+    metrics = score_with(judge, POLITE).metrics
+    assert (metrics["judge_calls"], metrics["judge_retries"]) == (6, 2)

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from fumehood.core.conversation import ConversationSpec
+from fumehood.core.evidence import Submission
 from fumehood.core.ledger import BudgetKind
 from fumehood.core.outcome import Finished, GaveUp, OutOfBudget, SeatEnd
 from fumehood.core.tools import FailureKind
@@ -85,6 +87,42 @@ def test_a_change_that_a_criterion_requires_is_not_collateral(op: str) -> None:
     given = evidence(state={"a": {"b": 1}, "c": 1})
     metrics = judged({"op": op, "path": "a.b", "value": 1}, given, {"c": 0}).metrics
     assert metrics["collateral_changes"] == 1
+
+
+@pytest.mark.parametrize(
+    "criterion",
+    [
+        {"op": "map_value_equals", "path": "a.b", "key": "k", "value": 1},
+        {"op": "not", "condition": {"op": "equals", "path": "a.b.k", "value": 2}},
+        {
+            "op": "any_of",
+            "conditions": [
+                {"op": "exists", "path": "d"},
+                {"op": "at_least", "path": "a.b.k", "value": 1},
+            ],
+        },
+        {"op": "in", "path": "a.b", "value": {"id": "k"}},
+    ],
+    ids=lambda criterion: criterion["op"],
+)
+def test_a_criterion_about_a_nested_value_allows_only_its_change(criterion: dict[str, Any]) -> None:
+    given = evidence(state={"a": {"b": {"k": 1, "l": 1}}, "c": 1})
+    metrics = judged(criterion, given, {"a": {"b": {"k": 0, "l": 0}}, "c": 1}).metrics
+    assert metrics["collateral_changes"] == 1
+
+
+def test_a_seat_without_a_call_or_a_text_is_idle() -> None:
+    talk = replace(
+        task(),
+        seats=tuple(replace(task().seats[0], name=name) for name in "abcde"),
+        conversation=ConversationSpec("dialogue", {}),
+    )
+    given = replace(
+        evidence(replace(answered("t"), seat="a")),
+        submissions=(Submission("b", "hello", 1), Submission("c", "", 1)),
+    )
+    metrics = task_metrics(talk, given, success=True)
+    assert (metrics["messages"], metrics["idle_seats"]) == (1, 3)
 
 
 def test_invalid_calls_are_counted_by_kind_not_by_code() -> None:

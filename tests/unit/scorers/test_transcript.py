@@ -80,6 +80,16 @@ def test_a_complete_transcript_omits_nothing_from_a_long_list() -> None:
     assert complete_transcript(Evidence((call, call), (), {}, {}, ())) is None
 
 
+def test_a_complete_transcript_may_have_exactly_the_length_of_the_limit() -> None:
+    def complete(length: int) -> str | None:
+        submissions = (Submission("agent", "a" * length, 0),)
+        return complete_transcript(Evidence((), (), {}, {}, (), {}, submissions))
+
+    most = CHARS_MAX - len(complete(0) or "")
+    assert len(complete(most) or "") == CHARS_MAX
+    assert complete(most + 1) is None
+
+
 def test_a_short_transcript_is_complete() -> None:
     evidence = Evidence((called("pay", {"to": "ann"}),), (), {}, {}, ())
     assert complete_transcript(evidence) == transcript_of(evidence)

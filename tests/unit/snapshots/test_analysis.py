@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fumehood_snapshots.analysis.analyzer import Analyzer
-from fumehood_snapshots.analysis.spec import AnalysisSpec, analysis_spec, check_stemmer
+from fumehood_snapshots.analysis.spec import PROBE_WORDS, AnalysisSpec, analysis_spec, check_stemmer
 from fumehood_snapshots.errors import SnapshotInputError, SnapshotVersionError
 
 ENGLISH = Analyzer(analysis_spec())
@@ -49,6 +49,11 @@ def test_porter_and_its_successor_differ() -> None:
 
 def test_case_can_be_kept() -> None:
     assert Analyzer(AnalysisSpec(lowercase=False)).terms("Cat cat") == ["Cat", "cat"]
+
+
+@pytest.mark.parametrize("word", PROBE_WORDS)
+def test_a_stemmer_is_checked_with_whole_words(word: str) -> None:
+    assert Analyzer(AnalysisSpec()).terms(word) == [word]
 
 
 def test_a_stemmer_is_checked_by_its_results() -> None:

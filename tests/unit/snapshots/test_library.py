@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
 from pydantic import ValidationError
 
@@ -15,7 +16,7 @@ from fumehood_snapshots.errors import FetchFailed, Refusal, RefusalCode, Snapsho
 from fumehood_snapshots.library.environment import open_library
 from fumehood_snapshots.library.library import Library, SealedLibrary
 from fumehood_snapshots.library.reader import LibraryReader, answer_bytes
-from fumehood_snapshots.library.settings import EnvironmentConfig, SearchConfig
+from fumehood_snapshots.library.settings import EnvironmentConfig, SearchConfig, read_settings
 from fumehood_snapshots.library.tools import TOOLS
 from fumehood_snapshots.sources.recording import RecordingFolder
 from tests.unit.snapshots.building import built
@@ -71,6 +72,14 @@ def test_no_answer_exceeds_its_size_limit(library: Library, limit: int) -> None:
     assert answers[1]["text"]
 
 
+def test_an_answer_has_at_most_32_000_bytes(tmp_path: Path) -> None:
+    library = SealedLibrary(built(tmp_path / "snapshot", [{"id": "a", "text": "x" * 40_000}]))
+    answer = LibraryReader(library).open_page("a")
+    assert answer_bytes(answer) == 32_000
+    rest = LibraryReader(library).open_page("a", answer["next_offset"])
+    assert answer["text"] + rest["text"] == "x" * 40_000
+
+
 def test_an_answer_that_cannot_be_reduced_enough_is_refused(library: Library) -> None:
     reader = LibraryReader(library, answer_bytes_max=20)
     assert _refused(reader, "search", query="needle").code is RefusalCode.BUDGET_TOO_SMALL
@@ -103,6 +112,47 @@ def test_an_invalid_argument_is_refused(
     assert _refused(LibraryReader(library), tool, **arguments).code is RefusalCode.INVALID_ARGUMENT
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("search", {"query": "x" * 2000, "k": 50, "filter": {"host": "e.example"}}),
+        ("open_page", {"page": "long", "offset": len(LONG)}),
+    ],
+)
+def test_arguments_at_their_limits_are_accepted(
+    library: Library, tool: str, arguments: dict[str, Any]
+) -> None:
+    jsonschema_rs.validate(_schema(tool), arguments)
+    getattr(LibraryReader(library), tool)(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("search", {"query": ""}),
+        ("search", {"query": "x" * 2001}),
+        ("search", {"query": "needle", "k": 0}),
+        ("search", {"query": "needle", "k": 51}),
+        ("search", {"query": "needle", "k": 2.5}),
+        ("search", {"query": "needle", "filter": {"host": 1}}),
+        ("search", {"query": "needle", "filter": ["host"]}),
+        ("open_page", {"page": ""}),
+        ("open_page", {"page": "x" * 4097}),
+        ("open_page", {"page": "long", "offset": -1}),
+    ],
+)
+def test_the_schema_that_an_agent_sees_excludes_arguments_that_are_refused(
+    library: Library, tool: str, arguments: dict[str, Any]
+) -> None:
+    assert _refused(LibraryReader(library), tool, **arguments).code is RefusalCode.INVALID_ARGUMENT
+    assert not jsonschema_rs.is_valid(_schema(tool), arguments)
+
+
+def _schema(name: str) -> dict[str, Any]:
+    schemas: dict[str, dict[str, Any]] = {tool["name"]: tool["parameters"] for tool in TOOLS}
+    return schemas[name]
+
+
 def test_a_missing_document_is_refused_with_its_type(library: Library) -> None:
     assert (
         _refused(LibraryReader(library), "open_page", page="https://absent.example/").code
@@ -132,6 +182,12 @@ def test_the_tools_have_schemas() -> None:
 def test_a_data_mode_reports_missing_settings(settings: dict[str, Any], needed: str) -> None:
     with pytest.raises(ValidationError, match=needed):
         EnvironmentConfig.model_validate(settings)
+
+
+def test_without_a_data_mode_a_snapshot_is_used_offline(tmp_path: Path) -> None:
+    built(tmp_path / "snapshot")
+    config = read_settings({"snapshot": str(tmp_path / "snapshot")})
+    assert LibraryReader(open_library(config, "e")).open_page("owl")["title"] == "Owls"
 
 
 def test_an_episode_is_recorded_then_replayed_and_answered_offline(tmp_path: Path) -> None:
@@ -195,6 +251,15 @@ def test_a_live_episode_leaves_no_recording(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("status", ["300 Multiple Choices", "404 Not Found"])
+def test_a_live_page_without_success_is_not_found(status: str) -> None:
+    with serving({"/owls": page("<p>owls</p>", status)}) as site:
+        config = EnvironmentConfig(data_mode="live", fetch=site.policy(), extractor="resiliparse")
+        reader = LibraryReader(open_library(config, "e"))
+        refusal = _refused(reader, "open_page", page=f"{site.url}/owls")
+        assert refusal.code is RefusalCode.NOT_FOUND
+
+
 def test_a_later_part_of_a_live_page_comes_from_the_fetched_copy() -> None:
     with serving({"/owls": article("owls")}) as site:
         config = EnvironmentConfig(data_mode="live", fetch=site.policy(), extractor="resiliparse")
@@ -217,6 +282,18 @@ def test_agents_cannot_open_the_search_endpoint() -> None:
         reader = LibraryReader(open_library(config, "e"))
         assert reader.search("x") == {"results": []}
         assert isinstance(_refused(reader, "open_page", page=f"{engine.url}/search"), FetchFailed)
+
+
+def test_a_search_engine_at_a_private_address_needs_permission() -> None:
+    with serving({"/search?q=x&format=json": page('{"results": []}')}) as engine:
+        config = EnvironmentConfig(
+            data_mode="live",
+            fetch=engine.policy(),
+            search=SearchConfig(provider="searxng", url=f"{engine.url}/search"),
+        )
+        refusal = _refused(LibraryReader(open_library(config, "e")), "search", query="x")
+        assert refusal.code is RefusalCode.FETCH_FAILED
+        assert engine.paths == []
 
 
 @pytest.mark.parametrize(
