@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -14,23 +15,36 @@ from click.testing import CliRunner
 
 from fumehood.cli.leaderboard import leaderboard
 from fumehood.core.errors import InputError
+from fumehood.core.json_values import as_object, canonical_json
+from fumehood.core.outcome import Infra, InfraKind
+from fumehood.core.score import UNGRADED
 from fumehood.engines.engine import Isolation
 from fumehood.orchestrator import launch
-from fumehood.orchestrator.config import MACHINE_SETTINGS, RunConfig, run_config
+from fumehood.orchestrator.config import (
+    MACHINE_SETTINGS,
+    RunConfig,
+    run_config,
+    usual_machine_settings,
+)
 from fumehood.orchestrator.experiment import FORMAT as EXPERIMENT
 from fumehood.orchestrator.experiment import own_plan
 from fumehood.orchestrator.launch import Progress, resume_run, start_run
 from fumehood.orchestrator.merge import merge
 from fumehood.orchestrator.run_plan import planned_of
+from fumehood.records.files import digest_file
 from fumehood.records.receipt import receipt_statement
+from fumehood.records.row import EpisodeRow
+from fumehood.records.run_folder import RunFolder
 from fumehood.records.run_reader import PLAN_FILE, RunReader
+from fumehood.records.seals import Signing, read_seal
+from fumehood.records.signing_key import SigningKey, user_key
 from fumehood.records.trust import Trust
 from fumehood.records.verify import verify
 from fumehood.report.summary import run_digest
 from fumehood.testing.scripted_models import ScriptedModels
 from tests.architecture.project import ROOT
 from tests.parts.clumsy_model import clumsy
-from tests.parts.commands import fumehood, fumehood_json
+from tests.parts.commands import fumehood, fumehood_json, run_fumehood
 from tests.parts.cut_short import cut_short
 from tests.parts.reading import sign_again, verified
 from tests.unit.records.test_receipt import STRANGER
@@ -99,7 +113,8 @@ def test_shards_play_together_what_one_machine_plays(played: Path, tmp_path: Pat
         )
     assert digest_of(run) == digest_of(one)
     assert run.manifest()["suite_digest"] == one.manifest()["suite_digest"]
-    assert run.manifest()["config"] == one.manifest()["config"]
+    own_config, merged_config = one.manifest()["config"], run.manifest()["config"]
+    assert merged_config == {**as_object(own_config), **usual_machine_settings()}
     replayed = fumehood_json("replay", str(run.path), "--json")
     assert (replayed["replayed"], replayed["identical"]) == (16, 16)
 
@@ -326,6 +341,182 @@ def test_a_merged_experiment_is_continued_with_no_settings_of_other_machines(
     assert "report.html" in fumehood("experiment", str(tmp_path / "out"))
 
 
+FOREIGN = {
+    **{"on": "ray://elsewhere:10001", "i_trust_this_cluster": True, "runtime": "runsc"},
+    **{"engine": "process", "i_trust_this_agent": True},
+}
+"""Settings of the execution that a user would not choose for the shards of others."""
+
+
+def as_infra(shard: Path, key: SigningKey | None = None) -> Path:
+    """Let the last episode of a shard be a failure of the infrastructure, and sign it again."""
+    *lines, last = (shard / "episodes.jsonl").read_text().splitlines()
+    row = EpisodeRow.from_json(json.loads(last))
+    (shard / row.trace).unlink()
+    for output in (shard / "output").rglob(f"{Path(row.trace).stem}.std*"):
+        output.unlink()
+    lost = replace(row, outcome=Infra(InfraKind.SERVICE, "lost"), score=UNGRADED, trace="")
+    lost = replace(lost, trace_digest="", stdout_bytes=0, stderr_bytes=0)
+    lines.append(json.dumps(lost.to_json()))
+    (shard / "episodes.jsonl").write_text("\n".join(lines) + "\n")
+    return sign_again(shard, key)
+
+
+def with_settings(shard: Path, settings: dict[str, Any], key: SigningKey | None = None) -> Path:
+    """Change settings in the configuration of a shard, and sign it again."""
+    manifest = json.loads((shard / "run.json").read_text())
+    manifest["config"] |= settings
+    (shard / "run.json").write_text(json.dumps(manifest, indent=2) + "\n")
+    return sign_again(shard, key)
+
+
+def state_key(shard: Path, stated: str, key: SigningKey) -> None:
+    """Let the ``run.json`` of a shard state another key than the one that signs it."""
+    manifest = json.loads((shard / "run.json").read_text()) | {"signing_key": stated}
+    (shard / "run.json").write_text(json.dumps(manifest, indent=2) + "\n")
+    seal, digest = read_seal(shard), digest_file(shard / "run.json")
+    files = (
+        replace(file, sha256=digest) if file.path == "run.json" else file for file in seal.files
+    )
+    sealed = replace(seal, files=tuple(files)).signed(key)
+    (shard / "seal.json").write_text(canonical_json(sealed) + "\n")
+
+
+def merged_with_stranger(out: Path, *shards: Path) -> RunReader:
+    merge(out, shards, Trust(Trust.of_user().own, {STRANGER.public: "stranger"}))
+    return verified(out)
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+class Started(Exception):
+    """Episodes are to be played."""
+
+
+def started(_: Path, reason: str, episodes: int, done: object) -> None:
+    if episodes:
+        raise Started(reason)
+
+
+PLAYS_NOTHING = replace(QUIET, on_start=started)
+
+
+@pytest.mark.parametrize("key", [None, STRANGER], ids=["own", "stranger"])
+def test_a_merged_run_has_the_default_settings_of_the_execution(
+    shards: list[Path], tmp_path: Path, key: SigningKey | None
+) -> None:
+    """Your signature of a merged run must not choose the engine and the cluster of `resume`."""
+    before = as_object(json.loads((shards[0] / "run.json").read_text())["config"])
+    for shard in shards:
+        with_settings(shard, FOREIGN, key)
+    run = merged_with_stranger(tmp_path / "all", *shards)
+    usual = run_config({"suite": "", "agents": [""]}).model_dump(mode="json")
+    config = run.manifest()["config"]
+    assert config == {
+        **before,
+        **{name: usual[name] for name in MACHINE_SETTINGS},
+        "shard": None,
+    }
+
+
+@pytest.mark.parametrize("stated", ["own", "true"])
+@pytest.mark.parametrize("foreign", [0, 1])
+def test_no_episode_of_a_merged_run_is_played_with_the_settings_of_another_signer(
+    shards: list[Path], tmp_path: Path, foreign: int, stated: str
+) -> None:
+    as_infra(with_settings(shards[foreign], FOREIGN), STRANGER)
+    if stated == "own":
+        state_key(shards[foreign], Trust.of_user().own, STRANGER)
+    run = merged_with_stranger(tmp_path / "all", *shards)
+    assert [row.is_infra for row in run.rows()].count(True) == 1
+    facts = run.manifest()["shards"]
+    assert isinstance(facts, list)
+    assert as_object(facts[foreign])["signing_key"] == STRANGER.public
+    before = contents(tmp_path / "all")
+    with pytest.raises(InputError) as refused:
+        resume_run(tmp_path / "all", PLAYS_NOTHING, {"engine": "inline"})
+    assert str(refused.value) == (
+        f"the key {STRANGER.public[:16]}…, which is not yours, signed shard {foreign + 1}/3 of "
+        f"{tmp_path / 'all'}, whose configuration chooses agents and hosts that get keys, so no "
+        "more episodes of it are played: read the finished ones (fumehood report "
+        f"{tmp_path / 'all'}), let the signers resume their shards and merge again, or start a new "
+        "run"
+    )
+    assert contents(tmp_path / "all") == before
+
+
+def test_an_unfinished_merged_run_of_another_signer_is_not_continued(
+    shards: list[Path], tmp_path: Path
+) -> None:
+    sign_again(shards[1], STRANGER)
+    merged_with_stranger(tmp_path / "all", *shards)
+    folder = RunFolder.open(tmp_path / "all")
+    names = tuple(planned.name for planned in planned_of(verified(tmp_path / "all")))
+    folder.sign_with(Signing(user_key(), names))
+    folder.reopen()
+    with pytest.raises(InputError, match="which is not yours, signed shard 2/3"):
+        resume_run(tmp_path / "all", PLAYS_NOTHING)
+
+
+def test_a_finished_merged_run_of_another_signer_can_be_resumed_without_an_effect(
+    shards: list[Path], tmp_path: Path
+) -> None:
+    sign_again(shards[1], STRANGER)
+    run = merged_with_stranger(tmp_path / "all", *shards)
+    assert resume_run(tmp_path / "all", PLAYS_NOTHING).rows() == run.rows()
+
+
+def test_a_merged_run_of_own_shards_is_continued(shards: list[Path], tmp_path: Path) -> None:
+    as_infra(shards[1])
+    assert any(row.is_infra for row in merged(tmp_path / "all", *shards).rows())
+    run = resume_run(tmp_path / "all", QUIET, {"engine": "inline"})
+    assert not any(row.is_infra for row in run.rows())
+    assert verify(tmp_path / "all").damage == ()
+
+
+def experiment_of_stranger(folder: Path, *, infra: bool = False) -> Path:
+    """Return a merged experiment with two runs, whose second shards a stranger signed."""
+    experiment = {"format": EXPERIMENT, "agents": ["noop"], "run": {"engine": "inline"}}
+    file = folder / "noop.yaml"
+    levels = {"suites": [str(tasks_in(folder, 2))], "budgets": ["own", {"calls": 1}]}
+    file.write_text(json.dumps({**experiment, **levels}))
+    parts = [folder / str(number) for number in (1, 2)]
+    for number, part in enumerate(parts, 1):
+        fumehood("experiment", str(file), "--shard", f"{number}/2", "--out", str(part))
+    for run in (parts[1] / "runs").iterdir():
+        if infra:
+            as_infra(run, STRANGER)
+        else:
+            sign_again(run, STRANGER)
+    merge(folder / "out", parts, Trust(Trust.of_user().own, {STRANGER.public: "stranger"}))
+    return folder / "out"
+
+
+def test_a_merged_experiment_of_another_signer_is_reported_and_plays_nothing(
+    tmp_path: Path,
+) -> None:
+    out = experiment_of_stranger(tmp_path)
+    assert "report.html" in fumehood("experiment", str(out))
+    refused = run_fumehood("experiment", str(out), "--estimate", "1")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "which is not yours, signed shard 2/2" in refused.stderr
+    shutil.rmtree(sorted((out / "runs").iterdir())[0])
+    refused = run_fumehood("experiment", str(out))
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "which is not yours, signed shard 2/2" in refused.stderr
+    assert len(list((out / "runs").iterdir())) == 1
+
+
+def test_a_merged_experiment_of_another_signer_repeats_no_episode(tmp_path: Path) -> None:
+    out = experiment_of_stranger(tmp_path, infra=True)
+    refused = run_fumehood("experiment", str(out))
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "which is not yours, signed shard 2/2" in refused.stderr
+    assert "report.html" in fumehood("report", str(out), "--out", str(tmp_path / "report"))
+
+
 def test_a_folder_with_content_is_not_replaced(shards: list[Path]) -> None:
     with pytest.raises(InputError, match="is not empty: choose another folder"):
         merged(shards[0], *shards)
@@ -403,6 +594,30 @@ def test_more_shards_than_episodes_are_merged(tmp_path: Path) -> None:
     assert min(len(verified(folder).rows()) for folder in folders) == 0
     printed = fumehood_json("merge", str(tmp_path / "all"), *map(str, folders), "--json")
     assert (printed["episodes"], printed["planned"]) == (2, 2)
+
+
+@pytest.mark.slow
+def test_resume_asks_no_provider_that_the_signer_of_a_shard_chose(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks, folders = tasks_in(tmp_path, 2), [tmp_path / "s1", tmp_path / "s2"]
+    monkeypatch.setenv("KEY_OF_A_PROVIDER", "sk-of-the-stranger")
+    with ScriptedModels(clumsy) as provider:
+        named = {"name": "p", "address": provider.address, "key_env": "KEY_OF_A_PROVIDER"}
+        settings: dict[str, Any] = {"agents": ["react"], "engine": "process"}
+        for number, folder in enumerate(folders, 1):
+            models = {"model": "some-model", "models": {"providers": [named]}}
+            config = config_of(tasks, **settings, **models, shard=f"{number}/2")
+            start_run(config, folder, QUIET)
+        for folder in folders:
+            sign_again(folder, STRANGER)
+        as_infra(folders[0], STRANGER)
+        merged_with_stranger(tmp_path / "all", *folders)
+        asked = len(provider.asked)
+        monkeypatch.setenv("KEY_OF_A_PROVIDER", "sk-of-the-user")
+        with pytest.raises(InputError, match="hosts that get keys, so no more episodes"):
+            resume_run(tmp_path / "all", QUIET, {"engine": "process"})
+        assert len(provider.asked) == asked > 0
 
 
 @pytest.mark.slow

@@ -95,7 +95,7 @@ def experiment(
       fumehood experiment models.yaml --shard auto --out runs/shards/1
       fumehood experiment runs/models
     """
-    plan, folder = _plan_and_folder(file, out, shard)
+    plan, folder = _plan_and_folder(file, out, shard, is_estimated=estimate is not None)
     given: dict[str, object] = {} if concurrency is None else {"concurrency": concurrency}
     given |= on_settings(on, is_trusted=i_trust_this_cluster)
     plan = plan.with_settings(**{**machine_settings(os.environ), **given})
@@ -141,13 +141,15 @@ def experiment(
     say(str(page))
 
 
-def _plan_and_folder(file: Path, out: Path | None, shard: str | None) -> tuple[Plan, Path]:
+def _plan_and_folder(
+    file: Path, out: Path | None, shard: str | None, *, is_estimated: bool
+) -> tuple[Plan, Path]:
     if file.is_dir():
         if not is_experiment(file):
             raise InputError(f"{file} is not the folder of an experiment; name a YAML file")
         if given := [flag for flag, value in (("--out", out), ("--shard", shard)) if value]:
             raise InputError(f"{given[0]} has no effect: the experiment continues in {file}")
-        return own_plan(file), file
+        return own_plan(file, is_estimated=is_estimated), file
     name = f"{file.stem}-{time.strftime('%Y%m%d-%H%M%S')}"
     plan = plan_of(read_experiment(file)).with_settings(shard=shard)
     return plan, out or Path("runs") / name

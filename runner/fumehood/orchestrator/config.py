@@ -659,6 +659,11 @@ def machine_settings(variables: Mapping[str, str]) -> dict[str, Any]:
     return {name: getattr(config, name) for name in names}
 
 
+def usual_machine_settings() -> dict[str, Any]:
+    """Return the settings of the execution with their default values."""
+    return {name: RunConfig.model_fields[name].default for name in sorted(MACHINE_SETTINGS)}
+
+
 def read_model(path: Path, model: type[_Object], content: str) -> _Object:
     """Return the content of a YAML file as an instance of a model; see :func:`parse_yaml`.
 

@@ -45,8 +45,9 @@ from fumehood.orchestrator.model_probe import probe_models
 from fumehood.orchestrator.setup import RunSetup
 from fumehood.records.files import make_private_folder, read_plain, write_whole
 from fumehood.records.row import file_name
-from fumehood.records.run_folder import one_writer
+from fumehood.records.run_folder import RunFolder, one_writer
 from fumehood.records.run_reader import PLAN_FILE, RunReader, is_experiment
+from fumehood.records.shard_seals import require_own_shards
 from fumehood.records.signing_key import KEY_VARIABLE, is_signed_by, user_key
 from fumehood_snapshots.library.settings import SearchConfig
 from fumehood_snapshots.web.policy import FetchPolicy
@@ -393,21 +394,31 @@ def frozen_plan(folder: Path) -> Plan:
     return _read_frozen(folder / PLAN_FILE)[0]
 
 
-def own_plan(folder: Path) -> Plan:
+def own_plan(folder: Path, *, is_estimated: bool = False) -> Plan:
     """Return the plan that a folder holds if this user signed it, so that it may be executed.
 
     Its settings choose the agents, the engine and the hosts that get keys.
 
+    Args:
+        folder: of the experiment.
+        is_estimated: whether episodes are played that are no part of the experiment.
+
     Raises:
-        InputError: the folder holds no readable plan, or this user did not sign it.
+        InputError: the folder holds no readable plan, this user did not sign it, or there are
+            runs to start and another user signed a merged shard.
     """
-    path = folder / PLAN_FILE
+    path, key = folder / PLAN_FILE, user_key().public
     plan, value = _read_frozen(path)
-    if not _is_signed(value, user_key().public):
+    if not _is_signed(value, key):
         raise InputError(
             f"{path} is not signed with your key, so its origin is unknown: name the YAML file "
             f"with --out {folder}, or set {KEY_VARIABLE} to the file of the key"
         )
+    runs = [folder / RUNS / cell.name for cell in plan.cells]
+    begun = [run for run in runs if (run / "run.json").is_file()]
+    # `resume_run` checks the runs that have begun.
+    for run in begun if is_estimated or len(begun) < len(runs) else ():
+        require_own_shards(run, RunFolder(run).manifest(), key)
     return plan
 
 

@@ -39,6 +39,7 @@ from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.run_folder import RunFolder, one_writer
 from fumehood.records.run_reader import Accept, RunReader, open_run, open_written
 from fumehood.records.seals import SealedRow, Signing
+from fumehood.records.shard_seals import require_own_shards
 from fumehood.records.signing_key import user_key
 from fumehood.records.trust import Trust
 from fumehood.records.verify import verify
@@ -125,7 +126,8 @@ def resume_run(
         The content of the finished run.
 
     Raises:
-        InputError: the folder was changed, or an agent that it names cannot be used.
+        InputError: the folder was changed, an agent that it names cannot be used, or an episode is
+            missing and another user signed a merged shard.
         InfraError: the services do not start.
         Stopped: a signal was received.
     """
@@ -134,7 +136,10 @@ def resume_run(
     with one_writer(path):
         # Its configuration chooses the agents, the engine and the hosts that get keys.
         folder.require_signer(trust.own)
-        setup = RunSetup.of_run(open_run(path, trust, Accept.RESUMABLE))
+        run = open_run(path, trust, Accept.RESUMABLE)
+        if not run.provenance.is_finished or any(row.is_infra for row in run.rows()):
+            require_own_shards(path, run.manifest(), trust.own)
+        setup = RunSetup.of_run(run)
         setup = replace(setup, config=setup.config.model_copy(update=changes or {}))
         _resume(folder, setup, progress)
     return open_run(path, trust)

@@ -23,7 +23,7 @@ from fumehood.core.errors import InputError
 from fumehood.core.json_values import Json, JsonObject, as_object, canonical_json
 from fumehood.engines.engine import AgentKind
 from fumehood.orchestrator.agents import code_differences
-from fumehood.orchestrator.config import MACHINE_SETTINGS, RunConfig
+from fumehood.orchestrator.config import RunConfig, usual_machine_settings
 from fumehood.orchestrator.experiment import (
     RUNS,
     freeze,
@@ -94,6 +94,8 @@ class _Part:
             "seal": digest_bytes(self.files[SEAL]),
             "episodes": len(self.run.rows()),
             **{name: manifest[name] for name in SHARD_FACTS if name in manifest},
+            # A signer could state another key.
+            "signing_key": self.run.provenance.key,
         }
 
 
@@ -120,8 +122,7 @@ def merge(out: Path, shards: Sequence[Path], trust: Trust) -> None:
             if other.digest != plan.digest:
                 raise InputError(f"{path} and {shards[0]} are shards of different experiments")
         # No signature covers the settings of the execution, so yours must not cover them either.
-        usual = {name: RunConfig.model_fields[name].default for name in MACHINE_SETTINGS}
-        freeze(plan.with_settings(shard=None, **usual), folder)
+        freeze(plan.with_settings(shard=None, **usual_machine_settings()), folder)
         runs = zip(*(runs_in(path) for path in shards), strict=True)
         for cell, parts in zip(plan.cells, runs, strict=True):
             _merge_run(folder / RUNS / cell.name, parts, trust)
@@ -156,7 +157,10 @@ def _merge_run(path: Path, folders: Sequence[Path], trust: Trust) -> None:
     assert isinstance(config, dict)
     facts = [part.facts() for part in parts]
     run = digest_bytes(canonical_json([fact["seal"] for fact in facts]).encode())[:16]
-    manifest = {**manifest, "run": run, "config": {**config, "shard": None}, SHARDS: list(facts)}
+    # The shards need not have the same settings of the execution, and `resume` follows those of
+    # the merged run.
+    config = {**config, **usual_machine_settings(), "shard": None}
+    manifest = {**manifest, "run": run, "config": config, SHARDS: list(facts)}
     folder = RunFolder.create(path, manifest, first.run.suite(), Signing(key, names))
     packs_bytes = [_copy(part, path) for part in parts]
     write_whole(path / ROWS, _sealed_rows(parts, packs_bytes, names, key, run))

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from fumehood.core.errors import InputError
-from fumehood.core.json_values import canonical_json
+from fumehood.core.json_values import JsonObject, as_object, canonical_json
 from fumehood.records.files import digest_file
 from fumehood.records.packed_traces import PackedTrace
 from fumehood.records.seals import PLAN_FILES, ROWS, SEAL, UNREADABLE, read_seal, row_lines
+from fumehood.records.trust import SHOWN_DIGITS
 
 SHARDS = "shards"
 """Folder of a merged run, and field of its ``run.json``."""
@@ -55,6 +56,33 @@ def shard_damage(path: Path, plan: Mapping[str, bytes]) -> Iterator[tuple[str, s
             if _content(line) not in merged:
                 yield f"{folder}/{ROWS}:{number}", "the merged run does not have this row"
     yield from _unknown(path, {f"{folder}/{name}" for folder in folders for name in SHARD_FILES})
+
+
+def require_own_shards(path: Path, manifest: JsonObject, key: str) -> None:
+    """Check that no other key signed a shard of a merged run, before an episode of it is played.
+
+    The configuration of a merged run is that of its shards. It chooses the agents and the hosts
+    that get keys.
+
+    Args:
+        path: of the run folder.
+        manifest: content of its ``run.json``.
+        key: public key of this user, 64 hex digits.
+
+    Raises:
+        InputError: another key signed a shard, or the seal of a shard cannot be read.
+    """
+    shards = manifest.get(SHARDS, [])
+    for facts in shards if isinstance(shards, list) else ():
+        shard = str(as_object(facts).get("shard"))
+        signer = read_seal(path / SHARDS / shard.partition("/")[0]).key
+        if signer != key:
+            raise InputError(
+                f"the key {signer[:SHOWN_DIGITS]}…, which is not yours, signed shard {shard} of "
+                f"{path}, whose configuration chooses agents and hosts that get keys, so no more "
+                f"episodes of it are played: read the finished ones (fumehood report {path}), let "
+                "the signers resume their shards and merge again, or start a new run"
+            )
 
 
 def _unknown(path: Path, known: set[str]) -> Iterator[tuple[str, str]]:

@@ -18,7 +18,8 @@ OTHER_RISK = "other"
 """Risk class of the tasks without the tag."""
 CLEAN = "clean"
 """Group of the tasks without planned faults."""
-_NUMBERS = (int, float)
+NUMBER_MAX = 1e100
+"""Maximum absolute value of a metric, so that sums of metrics and of their squares are finite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +60,9 @@ class Result:
         return self.row.score.metrics.get(name)
 
     def number(self, name: str) -> float | None:
-        """Return a metric of the scorer as a number; true is 1, other types are None."""
-        value = self.row.score.metrics.get(name)
-        return float(value) if isinstance(value, _NUMBERS) else None
+        """Return a metric of the scorer as a number; true is 1. Other types, and numbers that are
+        not finite or are above :data:`NUMBER_MAX`, are None."""
+        return as_number(self.row.score.metrics.get(name))
 
 
 Results = Sequence[Result]
@@ -81,6 +82,12 @@ class Counts:
     """Attempts that ended as ``infra`` and were repeated, so that another row counts."""
     tasks: int = 0
     """Different tasks of the episodes."""
+
+
+def as_number(value: Json) -> float | None:
+    """Return a value as a number, as :meth:`Result.number` does."""
+    # Infinity and NaN fail the comparison; an integer can be too large for a float.
+    return float(value) if isinstance(value, int | float) and abs(value) <= NUMBER_MAX else None
 
 
 def join_results(

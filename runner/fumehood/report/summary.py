@@ -11,12 +11,12 @@ from operator import add
 from statistics import fmean
 from typing import Any
 
-from fumehood.core.json_values import Json, JsonObject
+from fumehood.core.json_values import JsonObject
 from fumehood.core.outcome import AgentCrashed, TimedOut, outcome_name
 from fumehood.core.score import SEVERITIES
 from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.run_reader import RunReader
-from fumehood.report.results import Results, by_domain, by_family, by_risk, count
+from fumehood.report.results import Results, as_number, by_domain, by_family, by_risk, count
 from fumehood.report.statistics.infra import Attempts, attempts_of
 from fumehood.report.statistics.metrics import ASPECTS, COMPLETION, means
 from fumehood.report.wording import dollars
@@ -158,7 +158,7 @@ def _share(flags: Iterable[float]) -> float | None:
 
 
 def _mean(rows: Sequence[EpisodeRow], metric: str) -> float | None:
-    values = [_number(row.score.metrics.get(metric)) for row in rows]
+    values = [as_number(row.score.metrics.get(metric)) for row in rows]
     known = [value for value in values if value is not None]
     return fmean(known) if known else None
 
@@ -170,13 +170,9 @@ def _completion(rows: Sequence[EpisodeRow]) -> float | None:
         value
         for row in rows
         # A share that is null is unknown. Without one, success decides.
-        if (value := _number(row.score.metrics.get(COMPLETION, row.score.success is True)))
+        if (value := as_number(row.score.metrics.get(COMPLETION, row.score.success is True)))
         is not None
     )
-
-
-def _number(value: Json) -> float | None:
-    return float(value) if isinstance(value, int | float) else None
 
 
 def breakdown(results: Results) -> JsonObject:

@@ -129,6 +129,32 @@ def test_a_party_receives_everything_since_its_own_last_turn(tmp_path: Path) -> 
     assert world.state["agreement"] == {"price": 12.5, "seller": "agent1", "buyer": "agent3"}
 
 
+@pytest.mark.parametrize(
+    "price",
+    [10**15 + 1, 10**400, 1.7e308, 0, -1],
+    ids=["above", "integer", "float", "zero", "negative"],
+)
+@pytest.mark.parametrize(
+    ("tool", "name"), [("offer_price", "price"), ("reject_and_counter", "counter_price")]
+)
+def test_a_price_of_which_reports_cannot_compute_means_is_refused(
+    tmp_path: Path, tool: str, name: str, price: float
+) -> None:
+    world = Bargaining(copy_object(case_of(tmp_path, BARGAINED).task.initial_state))
+    world.first_turn()
+    world.call(ToolCall("offer_price", {"price": 1e15, "reason": "new"}))
+    world.turn_after_answer("agent1", "")
+    world.turn_after_answer("agent2", "")
+    refused = world.call(ToolCall(tool, {name: price, "reason": "new"}))
+    assert isinstance(refused, Failure)
+    assert (refused.code, refused.message) == (
+        "bad_price",
+        "A price must be a positive number up to 1e+15.",
+    )
+    world.call(ToolCall("accept_offer", {}))
+    assert world.state["agreement"] == {"price": 1e15, "seller": "agent1", "buyer": "agent3"}
+
+
 def test_a_negotiation_ends_when_only_one_side_remains(tmp_path: Path) -> None:
     world = Bargaining(copy_object(case_of(tmp_path, BARGAINED).task.initial_state))
     world.first_turn()

@@ -8,6 +8,7 @@ import pytest
 
 from fumehood.core.evidence import AnsweredCall, Evidence
 from fumehood.core.gold import Gold
+from fumehood.core.json_values import JsonObject
 from fumehood.core.outcome import Finished
 from fumehood.core.score import Score
 from fumehood.report.sections.registry import build_sections
@@ -53,6 +54,24 @@ def test_they_are_in_json_and_in_comparisons() -> None:
     # Without a completed share, an episode counts as complete if it succeeded.
     assert means["task_completion"] == pytest.approx((0.8 + 1 + 1) / 3)
     assert compare(RATED, RATED).metrics["rating"].over == 2
+
+
+@pytest.mark.parametrize(
+    "large",
+    [10**400, -(10**400), 1.7e308, float("inf"), float("nan")],
+    ids=["integer", "negative", "float", "infinite", "nan"],
+)
+def test_a_number_whose_sums_are_not_finite_is_unknown(large: float) -> None:
+    metrics: JsonObject = {"tool_calls": large, "price": large, "task_completion": large}
+    results = [result(facts(name), Score(True, {}, metrics)) for name in ("d", "e")]
+    assert results[0].number("price") is None
+    assert [metric.name for metric in score_metrics(results)] == []
+    means = breakdown([*RATED, *results])["metrics"]
+    assert isinstance(means, dict)
+    assert (means["rating"], means["causes_found"]) == (3.0, 0.5)
+    assert compare([*RATED, *results], [*RATED, *results]).metrics["rating"].over == 2
+    (summary,) = summarize([one.row for one in results], [RATED[0].row.name.agent])
+    assert (summary.task_completion, summary.tool_calls) == (None, None)
 
 
 def test_an_unknown_completed_share_is_not_that_of_a_success() -> None:

@@ -129,7 +129,8 @@ class LateralThinking:
         if not text:
             return None
         game["round"] += 1
-        question = text.partition("\n")[0].strip()
+        # Any other line separator could add a line to the briefing.
+        question = next(iter(text.splitlines()), "").strip()
         hint = self._hint(game, question)
         if hint:
             return None if game["warnings"] >= WARNINGS_MAX else self._back(game, hint)

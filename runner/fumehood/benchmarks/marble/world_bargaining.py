@@ -7,7 +7,6 @@ here, a party can accept an offer only after the other side has made one.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from fumehood.core.conversation import Handover, indent_continuation
@@ -19,6 +18,8 @@ from fumehood.worlds.schema import reject, tool
 SIDES = ("seller", "buyer")
 TURNS_MAX = 40
 """Default maximum of turns of all parties together."""
+PRICE_MAX = 1e15
+"""Maximum price, so that reports can compute means of all prices."""
 OFFERS = ("offer_price", "reject_and_counter")
 ANSWERING = ("accept_offer", "reject_and_counter")
 _TOOLS = (
@@ -103,8 +104,8 @@ class Bargaining:
         if not speaker:
             return reject("no_party", "This negotiation has no parties.")
         price = call.arguments.get("price", call.arguments.get("counter_price", 1))
-        if not isinstance(price, int | float) or not 0 < price < math.inf:
-            return reject("bad_price", "A price must be a positive finite number.")
+        if not isinstance(price, int | float) or not 0 < price <= PRICE_MAX:
+            return reject("bad_price", f"A price must be a positive number up to {PRICE_MAX:g}.")
         return self._reject_answer(speaker, offer) if call.tool_name in ANSWERING else None
 
     def _reject_answer(self, speaker: str, offer: dict[str, Any] | None) -> Failure | None:
