@@ -19,11 +19,11 @@ STUBBORN = (
 )
 
 
-def main(engine_name: str, runtime: str, socket_dir: str) -> None:
+def main(engine_name: str, runtime: str, socket_dir: str, code: str = STUBBORN) -> None:
     engine = ENGINES.load(engine_name)(EngineOptions(runtime=runtime or None))
     image = engine.prepare(AgentSource(AgentKind.BUILTIN, "noop"))
     boxes = Boxes(engine, image, Path(socket_dir), owner_labels(secrets.token_hex(4)), ExitStack())
-    boxes.start(STUBBORN, SOCKET)
+    boxes.start(code, SOCKET)
     time.sleep(600)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -28,6 +29,7 @@ from fumehood.engines.engine import (
 from fumehood.engines.orphans import reap
 from fumehood.engines.ownership import owner_is_alive
 from tests.conformance.boxes import PATIENCE_MS, SOCKET, Boxes, Listener, hangs_up
+from tests.parts.overwritten import OVERWRITE, OVERWRITTEN, needs_its_processor
 
 SLEEP = "import time; time.sleep(600)"
 CONNECT = "import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]);"
@@ -141,6 +143,41 @@ def test_kill_ends_processes_that_ignore_signals_and_their_children(
 
 
 @pytest.mark.slow
+@needs_its_processor
+def test_an_agent_that_overwrites_process_1_ends_with_its_box(
+    isolated: Boxes, listener: Listener
+) -> None:
+    box = isolated.start(OVERWRITE, SOCKET)
+    with listener.accept() as agent:
+        _require_overwritten(agent, isolated)
+        box.kill()
+        box.close()
+        assert hangs_up(agent)
+
+
+@pytest.mark.slow
+@needs_its_processor
+def test_a_box_without_an_owner_is_removed_also_if_it_overwrote_process_1(
+    isolated: Boxes, listener: Listener
+) -> None:
+    owner = _start_owner(isolated, OVERWRITE)
+    with listener.accept() as agent:
+        _require_overwritten(agent, isolated)
+        owner.kill()
+        owner.wait()
+        reap(isolated.engine, owner_is_alive)
+        assert hangs_up(agent)
+
+
+def _require_overwritten(agent: socket.socket, boxes: Boxes) -> None:
+    """Check that the attack succeeded where process 1 has the user of the agent."""
+    said = agent.recv(100)
+    if boxes.engine.isolation is not Isolation.SANDBOXED_KERNEL:
+        is_roots = boxes.engine.name == "bubblewrap" and os.geteuid() == 0
+        assert (said == OVERWRITTEN) is not is_roots, said
+
+
+@pytest.mark.slow
 def test_kill_can_be_called_at_any_time(boxes: Boxes) -> None:
     box = boxes.start("pass")
     ended = box.wait(PATIENCE_MS)
@@ -237,10 +274,12 @@ def test_only_boxes_without_an_owner_are_removed(boxes: Boxes, listener: Listene
         assert owned.wait(0) is None
 
 
-def _start_owner(boxes: Boxes) -> subprocess.Popen[bytes]:
+def _start_owner(boxes: Boxes, *code: str) -> subprocess.Popen[bytes]:
     runtime = "runsc" if boxes.engine.isolation.value == "sandboxed_kernel" else ""
-    command = [sys.executable, str(OWNER), boxes.engine.name, runtime, str(boxes.socket_dir)]
-    return subprocess.Popen(command, env={"PYTHONPATH": ":".join(sys.path)})
+    words = (boxes.engine.name, runtime, str(boxes.socket_dir), *code)
+    command = [sys.executable, str(OWNER), *words]
+    # It writes its records where this process looks for them.
+    return subprocess.Popen(command, env=os.environ | {"PYTHONPATH": ":".join(sys.path)})
 
 
 @pytest.mark.slow

@@ -20,7 +20,8 @@ from fumehood.core.errors import InfraError
 from fumehood.core.user_ids import BOX_UIDS
 from fumehood.engines.bubblewrap.engine import BubblewrapEngine
 from fumehood.engines.engine import AgentKind, AgentSource, BoxSpec, Image
-from tests.conformance.boxes import Listener
+from tests.conformance.boxes import SOCKET, Listener
+from tests.parts.overwritten import OVERWRITE, OVERWRITTEN, needs_its_processor
 
 pytestmark = pytest.mark.bubblewrap
 
@@ -43,6 +44,28 @@ ended = box.wait(60000)
 output = box.close()
 engine.close()
 print(json.dumps([ended.code, output.stdout.decode(), output.stderr.decode()]))
+"""
+
+KILL_AS_ORDINARY_USER = """
+import socket, sys
+from pathlib import Path
+from fumehood.engines.bubblewrap.engine import BubblewrapEngine
+from fumehood.engines.engine import BoxSpec, Image
+folder, code, path = sys.argv[1:]
+engine = BubblewrapEngine()
+with socket.socket(socket.AF_UNIX) as listening:
+    listening.bind(folder + "/grpc.sock")
+    listening.listen()
+    listening.settimeout(60)
+    image = Image("", "", ("python3", "-c", code, path))
+    box = engine.start(BoxSpec(image=image, socket_dir=Path(folder)))
+    agent, _ = listening.accept()
+agent.settimeout(60)
+print(agent.recv(100).decode())
+box.kill()
+box.close()
+engine.close()
+assert agent.recv(1) == b""
 """
 
 LOOK = """
@@ -73,30 +96,40 @@ def python(engine: BubblewrapEngine) -> Image:
     return engine.prepare(AgentSource(AgentKind.BUILTIN, "noop"))
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-def test_an_ordinary_user_gets_the_same_box(socket_dir: Path) -> None:
-    (socket_dir / "there").write_text("")
+def run_as_ordinary_user(
+    socket_dir: Path, code: str, *arguments: str
+) -> subprocess.CompletedProcess[str]:
+    """Run Python code, whose arguments are a folder that the user owns and ``arguments``."""
     os.chown(socket_dir, ORDINARY_UID, ORDINARY_UID)
-    become = [
-        "setpriv",
-        "--reuid",
-        str(ORDINARY_UID),
-        "--regid",
-        str(ORDINARY_UID),
-        "--clear-groups",
-    ]
+    user = str(ORDINARY_UID)
+    become = ["setpriv", "--reuid", user, "--regid", user, "--clear-groups"]
     with tempfile.TemporaryDirectory() as copy:  # Only root may be able to read the checkout.
         Path(copy).chmod(0o755)
         shutil.copytree(ROOT / "runner" / "fumehood", Path(copy, "fumehood"))
-        done = subprocess.run(
-            [*become, SYSTEM_PYTHON, "-B", "-c", AS_ORDINARY_USER, str(socket_dir), LOOK],
+        return subprocess.run(
+            [*become, SYSTEM_PYTHON, "-B", "-c", code, str(socket_dir), *arguments],
             check=False,
             capture_output=True,
             text=True,
             cwd="/",
             env={"PYTHONPATH": copy, "PATH": "/usr/bin:/bin"},
         )
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@needs_its_processor
+def test_an_agent_that_overwrites_process_1_ends_with_its_box(socket_dir: Path) -> None:
+    done = run_as_ordinary_user(socket_dir, KILL_AS_ORDINARY_USER, OVERWRITE, SOCKET)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.encode().strip() == OVERWRITTEN
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_an_ordinary_user_gets_the_same_box(socket_dir: Path) -> None:
+    (socket_dir / "there").write_text("")
+    done = run_as_ordinary_user(socket_dir, AS_ORDINARY_USER, LOOK)
     assert done.returncode == 0, done.stderr
     code, said, complained = json.loads(done.stdout)
     assert code == 0, complained

@@ -66,7 +66,8 @@ class BoxUsers:
     def reap(self, is_owned: OwnerCheck, is_gone: Callable[[int], bool] = lambda user: True) -> int:
         """Release the users without an owner of which no process runs, and return their number.
 
-        ``is_gone`` removes what is named after a user, and returns whether that succeeded.
+        ``is_gone`` removes what is named after a user, kills the processes in it, and returns
+        whether that succeeded.
         """
         if not os.path.lexists(self._folder):
             return 0
@@ -74,10 +75,9 @@ class BoxUsers:
             lost = [
                 record for record in self._folder.glob("*.json") if not is_owned(_labels(record))
             ]
-            busy = _users_of_processes() if lost else frozenset()
-            free = [
-                record for record in lost if record.stem not in busy and is_gone(int(record.stem))
-            ]
+            gone = [record for record in lost if is_gone(int(record.stem))]
+            busy = _users_of_processes() if gone else frozenset()
+            free = [record for record in gone if record.stem not in busy]
             for record in free:
                 record.unlink(missing_ok=True)
             return len(free)

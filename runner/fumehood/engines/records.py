@@ -60,6 +60,10 @@ class SessionRecord:
     mark: str = ""
     """``argv[0]`` of processes that belong to the box but left the session; no other process has
     it. Empty if none can leave."""
+    first: int | None = None
+    """Process ID of process 1 of the box; None if the box has no process namespace."""
+    first_start: int | None = None
+    """Start time of process 1 in clock ticks."""
 
 
 class SessionRecords:
@@ -73,15 +77,25 @@ class SessionRecords:
     def _folder(self) -> Path:
         return self._given or state_folder("sessions")
 
-    def write(self, leader: int, labels: dict[str, str], mark: str = "") -> Path:
+    def write(
+        self, leader: int, labels: dict[str, str], mark: str = "", first: int | None = None
+    ) -> Path:
         """Write the record of a session and return its file.
+
+        Args:
+            leader: process ID of the leader.
+            labels: name the owner.
+            mark: ``argv[0]`` of processes that can leave the session; empty if none can.
+            first: process ID of process 1 of the box; None if it is not known.
 
         Raises:
             InfraError: another user has access to the folder.
         """
         claim_folder(self._folder)
         file = self._folder / f"{leader}.json"
-        write_record(file, asdict(SessionRecord(leader, start_time(leader), labels, mark)))
+        first_start = None if first is None else start_time(first)
+        record = SessionRecord(leader, start_time(leader), labels, mark, first, first_start)
+        write_record(file, asdict(record))
         return file
 
     def lost(self, is_owned: OwnerCheck) -> list[SessionRecord]:
@@ -153,6 +167,9 @@ def _remaining(record: SessionRecord) -> Iterator[int]:
         yield from _members(record.leader)
     if record.mark:
         yield from _marked(record.mark.encode())
+    # An agent can overwrite the arguments of process 1, and so remove the mark.
+    if record.first is not None and start_time(record.first) == record.first_start is not None:
+        yield record.first
 
 
 def _is_same_leader(record: SessionRecord) -> bool:

@@ -20,6 +20,7 @@ from fumehood.core.errors import InfraError
 from fumehood.engines.engine import BoxOutput, Exit, ExitReason, NotEnded, Orphan, OwnerCheck
 from fumehood.engines.kernel_queues import QueueWatch, warn
 from fumehood.engines.output import PipeReader
+from fumehood.engines.ownership import process_stat
 from fumehood.engines.records import SessionRecords
 from fumehood.engines.start_limit import StartLimit
 
@@ -30,6 +31,8 @@ KILL_TIMEOUT_S = 10.0
 DRAIN_TIMEOUT_S = 2.0
 """For the remaining output of an ended process. Afterwards only another process can hold the
 pipe."""
+_PARENT = 1
+"""Field of /proc/PID/stat after the name, counted from 0. Source: proc(5)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +134,7 @@ class ChildBox:
         self._exit: Exit | None = None
         self._on_close = on_close
         self._handle = os.pidfd_open(child.pid) if handle is None else handle
+        self._first: int | None = None
         self._output = PipeReader(
             os.dup(child.stdout.fileno()), os.dup(child.stderr.fileno()), limit_bytes
         )
@@ -149,6 +153,29 @@ class ChildBox:
         """Return the process ID of a process of the box; None after it is closed."""
         return None if self._closed else self._pid
 
+    def hold_first(self, pid: int) -> bool:
+        """Kill process 1 of the box, and so all its processes, with the group.
+
+        The child does not suffice: a process of the same user can overwrite process 1 through
+        ``/proc/1/mem``, so that it no longer ends with its parent.
+
+        Args:
+            pid: of process 1, as this process sees it.
+
+        Returns:
+            False if the child has no such process any more.
+        """
+        try:
+            handle = os.pidfd_open(pid)
+        except ProcessLookupError:
+            return False
+        # The kernel gives the number of an ended process to another one.
+        if process_stat(pid)[_PARENT:][:1] != [str(self._child.pid)]:
+            os.close(handle)
+            return False
+        self._first = handle
+        return True
+
     def wait(self, timeout_ms: int) -> Exit | None:
         """Wait until the agent's process ends, at most ``timeout_ms``."""
         if self._exit is None and self._has_ended(timeout_ms):
@@ -156,14 +183,14 @@ class ChildBox:
         return self._exit
 
     def kill(self, reason: ExitReason = ExitReason.KILLED) -> None:
-        """Stop the whole group at once."""
+        """Stop all processes of the box at once."""
         with self._lock:
             if self._closed is None and not self._has_ended(0):
                 self._killed_for = self._killed_for or reason
                 self._kill_group()
 
     def close(self) -> BoxOutput:
-        """Stop the group, collect its output and its exit status.
+        """Stop all processes, collect the output and the exit status.
 
         A killed process that does not end is no failure, because an agent can cause this: the
         kernel can need minutes to free what a process holds. A later command removes the rest.
@@ -186,6 +213,8 @@ class ChildBox:
             seconds = f"{KILL_TIMEOUT_S:.0f} s"
             warn(f"a process of a box does not end, {seconds} after it was killed", box=self.name)
         os.close(self._handle)
+        if self._first is not None:
+            os.close(self._first)
         return self._output.finish(DRAIN_TIMEOUT_S)
 
     def _how_it_ended(self) -> Exit:
@@ -198,6 +227,9 @@ class ChildBox:
     def _kill_group(self) -> None:
         with suppress(ProcessLookupError):
             os.killpg(self._child.pid, signal.SIGKILL)
+        if self._first is not None:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._first, signal.SIGKILL)
 
     def _has_ended(self, timeout_ms: int) -> bool:
         ready = select.poll()
@@ -230,7 +262,8 @@ class ChildBoxEngine:
         """Return the boxes whose owner is gone.
 
         The kernel kills a box when its parent dies, except if the parent dies before the first
-        process of the box has requested it (PR_SET_PDEATHSIG).
+        process of the box has requested it (PR_SET_PDEATHSIG), or if an agent has overwritten this
+        process.
         """
         return self._records.orphans(is_owned)
 

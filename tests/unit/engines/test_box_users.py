@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -14,6 +15,8 @@ import pytest
 from fumehood.core.errors import InfraError
 from fumehood.core.user_ids import BOX_UIDS
 from fumehood.engines.box_users import BoxUsers
+from fumehood.engines.bubblewrap.cgroups import BoxGroup, hierarchies, remove_group
+from fumehood.engines.engine import Limits
 from fumehood.engines.ownership import OWNER_START, owner_is_alive, owner_labels
 
 OWN = owner_labels("r")
@@ -69,6 +72,29 @@ def test_a_user_whose_processes_still_run_stays_reserved(folder: Path) -> None:
         sleeping.kill()
         sleeping.wait()
     assert users.reap(owner_is_alive) == 1
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or hierarchies() is None, reason="needs root and control groups"
+)
+def test_processes_in_the_group_of_a_lost_user_are_killed(folder: Path) -> None:
+    # The end of the range, so that no box of another process is affected.
+    users = BoxUsers(folder, BOX_UIDS[-5:-4])
+    user = users.reserve(OF_A_DEAD_PROCESS)
+    found = hierarchies()
+    assert found is not None
+    group = BoxGroup(found, user)
+    group.make(Limits())
+    with subprocess.Popen(["sleep", "600"], user=user, group=user, extra_groups=[]) as left:
+        try:
+            group.add(left.pid)
+            # An ended process that nothing has waited for still has its user.
+            users.reap(owner_is_alive, remove_group)
+            assert left.wait(60) == -signal.SIGKILL
+        finally:
+            left.kill()
+    users.reap(owner_is_alive, remove_group)
+    assert users.reserved() == frozenset()
 
 
 def test_a_killed_owner_loses_its_users(folder: Path) -> None:

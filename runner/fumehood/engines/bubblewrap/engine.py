@@ -351,20 +351,22 @@ class BubblewrapEngine(ChildBoxEngine, Engine):
                 read_reason=lambda code: exit_reason(code, group),
                 on_close=held.release,
             )
-            self._let_run(box, pid, group, gate, limits)
+            try:
+                if pid is not None and box.hold_first(pid):
+                    self._records.write(child.pid, held.labels, mark, pid)
+                self._let_run(box, pid, group, gate, limits)
+            except (InfraError, OSError):
+                box.close()
+                raise
         return box
 
     @staticmethod
     def _let_run(
         box: ChildBox, pid: int | None, group: BoxGroup | None, gate: StartGate, limits: Limits
     ) -> None:
-        try:
-            _require_files(box.host_pid(), limits)
-            if group is not None and pid is not None:
-                group.add(pid)
-        except InfraError:
-            box.close()
-            raise
+        _require_files(box.host_pid(), limits)
+        if group is not None and pid is not None:
+            group.add(pid)
         gate.open()
 
     def _group(self, held: HeldByBox, limits: Limits) -> BoxGroup | None:

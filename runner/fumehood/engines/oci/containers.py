@@ -38,7 +38,7 @@ from fumehood.engines.platforms import platform_problem
 from fumehood.engines.records import FolderRecords, SessionRecords
 from fumehood.engines.shared_inodes import hold_shared_devices, hold_shared_inodes
 from fumehood.engines.state_folder import disk_folder
-from fumehood.engines.subprocess_box import ChildBox, Command, ProcessLauncher, die_with_parent
+from fumehood.engines.subprocess_box import Command, ProcessLauncher, die_with_parent
 
 _INIT_PROGRAMS = ("docker-init", "tini-static")
 """Names of tini, a static program that forwards signals and exit statuses."""
@@ -168,7 +168,13 @@ class Containers:
             read_reason=lambda code: exit_reason(code, group),
             on_close=held.release,
         )
-        _wait_for_start(box, pid_file, runtime)
+        first = _wait_for_start(box, pid_file, runtime)
+        try:
+            if box.hold_first(first):
+                self._records.write(child.pid, held.labels, root.mark, first)
+        except (InfraError, OSError):
+            box.close()
+            raise
         if workspace is not None:
             self._workspaces[box.name] = box, self._hosts(workspace)
             held.on_release(lambda: self._workspaces.pop(box.name, None))
@@ -292,20 +298,28 @@ def _entering(
     return ["/bin/sh", "-c", f'{enter}exec "$@"{redirect}', "sh", *die_with_parent(), *line]
 
 
-def _wait_for_start(box: ChildBox, pid_file: Path, runtime: Runtime) -> None:
-    """Wait until the container runs.
+def _wait_for_start(box: OciBox, pid_file: Path, runtime: Runtime) -> int:
+    """Wait until the container runs, and return the process ID of its process 1.
 
     Raises:
         InfraError: the runtime did not start it.
     """
     deadline = time.monotonic() + _START_TIMEOUT_S
-    while not pid_file.exists():
-        if box.wait(_POLL_MS) is not None and not pid_file.exists():
+    while (first := _number_in(pid_file)) is None:
+        if box.wait(_POLL_MS) is not None and _number_in(pid_file) is None:
             reason = box.close().stderr.decode(errors="replace").strip().rpartition("\n")[2]
             raise InfraError(f"{runtime.name} could not start a box: {reason or 'no message'}")
         if time.monotonic() > deadline:
             box.close()
             raise InfraError(f"{runtime.name} did not start a box in {_START_TIMEOUT_S:.0f} s")
+    return first
+
+
+def _number_in(file: Path) -> int | None:
+    """Return the number that a file contains; None if it is not written yet."""
+    with suppress(OSError, ValueError):
+        return int(file.read_text("ascii"))
+    return None
 
 
 def _begun(runtime: Popen[bytes], pid_file: Path) -> Popen[bytes]:
