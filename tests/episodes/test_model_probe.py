@@ -46,6 +46,7 @@ def test_equal_requests_are_sent_once_and_tools_as_the_scaffold_sends_them() -> 
         probed(models.address, *SCAFFOLDS)
     assert sorted("tools" in asked.request for asked in models.asked) == [False, True]
     assert {asked.headers["authorization"] for asked in models.asked} == {f"Bearer {KEY}"}
+    assert {asked.headers["content-type"] for asked in models.asked} == {"application/json"}
 
 
 @pytest.mark.parametrize("dialect", ["chat", "responses", "messages", "gemini"])
@@ -114,6 +115,13 @@ def test_a_response_is_read_up_to_a_limit() -> None:
         provider = Provider(name="local", address=models.address)
         (response,) = send_probes([ProbeRequest(provider, "/v1/chat/completions", "{}")])
     assert len(response.body) == RESPONSE_BYTES_MAX
+
+
+@pytest.mark.parametrize("failure", [ScriptedReply(hangs_up=True), ScriptedReply(status=503)])
+def test_a_provider_that_answers_a_later_attempt_is_accepted(failure: ScriptedReply) -> None:
+    with ScriptedModels([failure, ScriptedReply(text="OK")]) as models:
+        probed(models.address, "react")
+    assert len(models.asked) == 2
 
 
 def test_a_busy_provider_is_no_evidence() -> None:

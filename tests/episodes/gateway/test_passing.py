@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
+from fumehood.core.trace import ModelExchange
+from fumehood.gateway.settings import Provider
 from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
-from fumehood.testing.scripted_models import ScriptedModels
+from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply, ToolUse
 from fumehood.wire.control_client import ControlClient
 from tests.parts.http import HttpSeat
@@ -93,6 +95,47 @@ def test_a_response_beyond_the_limit_fails_and_is_charged_as_reserved(*, streams
         assert call["spent"]["model_tokens"] == len(request) + 99
         refused = [event for event in seat.episode.events if event["kind"] == "model_refused"]
     assert [event["reason"] for event in refused] == ["response_too_large"]
+
+
+@pytest.mark.slow
+def test_a_seat_stores_at_most_64_mib() -> None:
+    def answer(asked: AskedOfModel) -> ScriptedReply:
+        return ScriptedReply(text="x" * int(asked.request["messages"][0]["content"]))
+
+    def ask(seat: Asker, text_bytes: int) -> int:
+        """Ask for a response with so much text, and return the size of all that may be stored."""
+        request = json.dumps(chat(text=f"{text_bytes:08}"), separators=(",", ":"))
+        status, response = seat.http.send(CHAT, request)
+        assert status == 200
+        return len(request) + len(response)
+
+    with ScriptedModels(answer) as models, new_service(models) as seat:
+        sizes = [ask(seat, 15 << 20) for _ in range(4)]
+        rest = (64 << 20) - sum(sizes)
+        text_bytes = rest - (sizes[0] - (15 << 20))
+        assert ask(seat, text_bytes + 1) == rest + 1
+        assert ask(seat, text_bytes) == rest
+        ask(seat, 0)
+        seat.episode.close()
+        messages = seat.episode.messages
+    stored = [each for each in messages if isinstance(each, ModelExchange)]
+    assert [len(each.request) + len(each.response) for each in stored] == [*sizes, rest]
+
+
+@pytest.mark.slow
+def test_the_list_of_models_has_those_that_the_settings_name(models: ScriptedModels) -> None:
+    providers = (
+        Provider(name="one", address=models.address, models=("m1", "m-*")),
+        Provider(name="two", address=models.address, models=("other",)),
+    )
+    with new_service(models, providers=providers) as seat:
+        status, body = seat.http.send("/v1/models", "", method="GET")
+    listed = json.loads(body)["data"]
+    assert status == 200
+    assert [(model["id"], model["object"]) for model in listed] == [
+        ("m1", "model"),
+        ("other", "model"),
+    ]
 
 
 @with_budget(model_tokens=100_000)

@@ -200,7 +200,11 @@ def test_a_strange_beta_is_shown_safely(value: str) -> None:
             "properties": {"b": {"$ref": "#/$defs/a"}, "$ref": {"type": "string"}}}})),
         (CHAT, said({"type": "file", "file": {"file_data": DATA, "filename": "a"}},
                     {"type": "input_audio", "input_audio": {"data": "+/AA\n_-8=", "format": "m"}})),
+        (CHAT, tool("custom", custom={"name": "a", "format": {"type": "text"}})),
         (RESPONSES, {"input": "text", "background": False, "previous_response_id": None}),
+        (RESPONSES, tool("local_shell")),
+        (RESPONSES, item("local_shell_call", call_id="c", action={"command": ["ls"]})),
+        (RESPONSES, item("local_shell_call_output", call_id="c", output="a")),
         (RESPONSES, item("reasoning", id="rs1", summary=[], encrypted_content="x")),
         (RESPONSES, item(None, role="user", content=[{"type": "input_image", "image_url": DATA}])),
         (RESPONSES, {"tool_choice": {"type": "function", "name": "a"}, "truncation": "auto"}),
@@ -212,6 +216,8 @@ def test_a_strange_beta_is_shown_safely(value: str) -> None:
                          "caller": {"type": "direct"}})),
         (MESSAGES, said({"type": "image", "source": {"type": "base64", "data": "AAAA",
                                                      "media_type": "image/png"}})),
+        (MESSAGES, said({"type": "document", "title": "a", "citations": {"enabled": True},
+                         "source": {"type": "text", "media_type": "text/plain", "data": "a"}})),
         (GEMINI, generated({"text": "a", "thoughtSignature": "x"},
                            {"inlineData": {"mimeType": "image/png", "data": "AAAA"}},
                            {"functionCall": {"id": "c", "name": "a", "args": {"url": URL}}},
@@ -228,6 +234,10 @@ def test_text_images_and_tools_of_the_agent_need_nothing(
     path: str, request_fields: dict[str, Any]
 ) -> None:
     assert found(path, **request_fields) == {}
+
+
+def test_a_model_that_searches_is_named_as_the_field_with_the_need() -> None:
+    assert found(CHAT, model="some:online") == {"web_search": "model"}
 
 
 def test_a_model_that_the_run_names_may_search() -> None:

@@ -13,7 +13,13 @@ from typing import Any
 import pytest
 
 from fumehood.core.ledger import Budget
-from fumehood.gateway.broker import OPEN_BODIES_MAX, OPEN_REQUESTS_MAX, REFUSED_MAX, Broker
+from fumehood.gateway.broker import (
+    HEAD_BYTES_MAX,
+    OPEN_BODIES_MAX,
+    OPEN_REQUESTS_MAX,
+    REFUSED_MAX,
+    Broker,
+)
 from fumehood.gateway.provider_client import ProviderClient
 from fumehood.gateway.provider_queue import ProviderQueue
 from fumehood.gateway.requests import SMALL_BODY_BYTES
@@ -41,6 +47,7 @@ def replies(
     *,
     cancel_at: int | None = None,
     passed_bytes: list[int] | None = None,
+    **change: Any,
 ) -> list[int]:
     """Return the kind of the last message that answers each of equal requests, sent in turn.
 
@@ -52,12 +59,13 @@ def replies(
         requests: their number.
         cancel_at: cancel a request after an answer of this kind; None for none.
         passed_bytes: gets the size of what the broker passed on.
+        change: to the settings of the gateway.
     """
     encoded = json.dumps(head).encode()
     content = struct.pack(">I", len(encoded)) + encoded + body
 
     async def run() -> list[int]:
-        settings = gateway_settings(models, attempts=1)
+        settings = gateway_settings(models, attempts=1, **change)
         client = ProviderClient(settings)
         here, there = socket.socketpair()
         broker = Broker(settings, client)
@@ -254,6 +262,18 @@ def test_a_process_that_does_not_read_its_responses_keeps_no_place() -> None:
 def test_a_large_request_is_sent() -> None:
     with ScriptedModels(lambda _: ScriptedReply(text="ok")) as models:
         assert first_reply(models, PLAIN, body(text="x" * SMALL_BODY_BYTES)) == ENDED
+
+
+def test_a_message_has_at_most_the_size_of_a_head_and_of_a_body() -> None:
+    request = body()
+    free = HEAD_BYTES_MAX - 4 - len(json.dumps({**PLAIN, "more": ""}))
+    largest, larger = ({**PLAIN, "more": "x" * size} for size in (free, free + 1))
+    with ScriptedModels(lambda _: ScriptedReply(text="ok")) as models:
+        limit = len(request)
+        assert replies(models, largest, request, Budget(), body_bytes_max=limit) == [ENDED]
+        with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+            replies(models, larger, request, Budget(), body_bytes_max=limit)
+        assert len(models.asked) == 1
 
 
 def test_the_broker_charges_the_price_of_a_model() -> None:

@@ -116,6 +116,21 @@ def test_a_large_body_is_read_like_a_small_one() -> None:
     assert request.model == "m1"
 
 
+@pytest.mark.parametrize(
+    ("names", "refusal"),
+    [
+        ({"model": "other"}, ModelRefusal.UNKNOWN_MODEL),
+        ({}, ModelRefusal.MALFORMED),
+    ],
+    ids=str,
+)
+def test_a_large_body_without_a_known_model_is_refused(
+    names: dict[str, Any], refusal: ModelRefusal
+) -> None:
+    long = {**names, "messages": [{"role": "user", "content": "x" * SMALL_BODY_BYTES}]}
+    assert read(json.dumps(long).encode()) is refusal
+
+
 @pytest.mark.parametrize("most", [0, -1])
 def test_a_body_above_the_limit_is_refused(most: int) -> None:
     body = json.dumps(chat()).encode()

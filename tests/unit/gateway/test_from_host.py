@@ -40,6 +40,15 @@ def test_questions_of_several_threads_share_the_limit_of_parallel_requests() -> 
     assert most == 1
 
 
+def test_the_exchange_of_a_judge_is_recorded_as_json() -> None:
+    with ScriptedModels([ScriptedReply(text="yes")]) as models:
+        provider = Provider(name="p", address=models.address)
+        (exchange,) = HostModels(GatewaySettings(providers=(provider,)), provider).ask([BODY])
+    assert exchange.request == BODY
+    assert exchange.content_type == "application/json"
+    assert json.loads(exchange.response)["choices"]
+
+
 @pytest.mark.slow
 def test_a_judge_without_a_provider_has_failed_exchanges() -> None:
     provider = Provider(name="p", address="http://127.0.0.1:9")

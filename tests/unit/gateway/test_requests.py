@@ -68,6 +68,10 @@ def test_the_largest_token_limit_counts_for_each_response() -> None:
     assert most_tokens({"max_tokens": None}, 5, CHAT, 7) == (5, 7)
 
 
+def test_embeddings_have_no_output_to_reserve() -> None:
+    assert most_tokens({}, 5, DIALECTS["/v1/embeddings"], 7) == (5, 0)
+
+
 @pytest.mark.parametrize(("reported", "charged"), [(9, 100), (10, 10), (11, 11)])
 def test_the_smallest_possible_usage_is_charged_as_reported(reported: int, charged: int) -> None:
     assert tokens_to_charge(Usage(reported, 1), (100, 50), (10, 1)) == (charged, 1)
