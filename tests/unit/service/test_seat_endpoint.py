@@ -315,3 +315,29 @@ def test_the_wait_for_the_begin_costs_no_wall_time(recorder: MemoryRecorder) -> 
         assert view.result().remaining == {BudgetKind.WALL_MS: 3000}
     clock.now_s = 62
     assert endpoint.view_task().remaining == {BudgetKind.WALL_MS: 1000}
+
+
+def test_refused_messages_of_64_mib_together_are_permitted(recorder: MemoryRecorder) -> None:
+    floods: list[str] = []
+    endpoint = SeatEndpoint(
+        Seat("agent", TurnQueue("Do it."), EmptyTools(), Ledger(Budget()), recorder),
+        recorder=recorder,
+        lock=Lock(),
+        clock=SetClock(),
+        limits=SeatLimits(),
+        on_broken=print,
+        on_flood=lambda seat, detail: floods.append(detail),
+    )
+    endpoint.count_refused(64 << 20)
+    assert not floods
+    for _ in range(2):
+        endpoint.count_refused(1)
+    assert floods == ["it sent more than 67108864 bytes of refused messages"]
+
+
+def test_calls_and_submissions_are_counted(endpoint: SeatEndpoint) -> None:
+    assert endpoint.message_counts() == (0, 0)
+    endpoint.view_task()
+    endpoint.call("t", "{}", "")
+    endpoint.submit(Finished(""))
+    assert endpoint.message_counts() == (2, 0)
