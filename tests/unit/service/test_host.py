@@ -1,10 +1,10 @@
-"""A host opens and closes episodes by their IDs."""
+"""A host opens and closes episodes, each in its own process."""
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from itertools import count
 from pathlib import Path
 from threading import Barrier, Lock
@@ -12,13 +12,12 @@ from typing import Any
 
 import pytest
 
-from fumehood.core.clock import StoppedClock
-from fumehood.service.forked_episode import ForkedEpisode
+from fumehood.service.forked_episode import EpisodeProcesses
 from fumehood.service.host import Host
 from fumehood.service.message_limits import MessageLimits
-from fumehood.supervised.fork_server import ForkServer
-from fumehood.supervised.limits import Limits
-from tests.parts import forging_entries
+from fumehood.service.open_episode import MonotonicClock
+from fumehood.wire.ports import Opened, Records
+from tests.parts.folders import short_folder
 from tests.parts.specs import episode_spec
 
 
@@ -30,35 +29,47 @@ class MeetingLock:
 
     def __enter__(self) -> None:
         if next(self._arrivals) < 2:
-            self._meeting.wait(60)
+            self._meeting.wait(20)
         self._lock.acquire()
 
     def __exit__(self, *_: object) -> None:
         self._lock.release()
 
 
+@pytest.fixture(scope="module")
+def processes() -> Iterator[EpisodeProcesses]:
+    with short_folder() as folder:
+        limits = MessageLimits()
+        started = EpisodeProcesses(None, Path(folder), limits, has_http=False, helper=None)
+        started.start()
+        yield started
+        started.stop()
+
+
 @pytest.fixture
-def episode() -> Iterator[ForkedEpisode]:
-    """An open episode."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(Path(__file__).parents[3]))
-        running = ForkServer({"forge": f"{forging_entries.__name__}:forge"})
-    with closing(running):
-        child = running.start("forge", {"forgery": next(iter(forging_entries.LATE))}, Limits())
-        opened = ForkedEpisode(episode_spec(), child, b"", id, 1_000_000)
-        yield opened
-        opened.abandon()
-        list(opened.messages())
+def host(processes: EpisodeProcesses) -> Host:
+    return Host(MonotonicClock(), MessageLimits(), processes)
 
 
-def test_only_one_of_two_simultaneous_requests_closes_an_episode(episode: ForkedEpisode) -> None:
-    host: Any = Host(StoppedClock(), MessageLimits(), None)
-    host._open[episode.episode_id] = episode
+def test_only_one_of_two_simultaneous_requests_closes_an_episode(host: Any) -> None:
+    opened = host.open_episode(episode_spec())
     host._lock = MeetingLock()
     with ThreadPoolExecutor(2) as threads:
         requests = [
-            threads.submit(host.close_episode, episode.episode_id, timed_out=False)
-            for _ in range(2)
+            threads.submit(host.close_episode, opened.episode_id, timed_out=False) for _ in range(2)
         ]
-    assert sorted(request.result() for request in requests) == [False, True]
+        assert sorted(request.result() for request in requests) == [False, True]
     assert (host.health().episodes_open, host.health().episodes_closed) == (0, 1)
+    list(opened.messages())
+
+
+def test_the_process_of_an_episode_ends_if_its_connection_to_the_service_ends(host: Host) -> None:
+    opened = host.open_episode(episode_spec())
+    messages = opened.messages()
+    sockets, records = next(messages), next(messages)
+    assert isinstance(sockets, Opened)
+    assert isinstance(records, Records)
+    # The process has nothing to send now, so no failed write reveals the end.
+    opened.child.channel.shutdown(socket.SHUT_RDWR)
+    assert opened.child.wait(20) is not None
+    list(messages)
