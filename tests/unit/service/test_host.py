@@ -17,7 +17,9 @@ from fumehood.service.host import Host
 from fumehood.service.message_limits import MessageLimits
 from fumehood.service.open_episode import MonotonicClock
 from fumehood.wire.ports import Opened, Records
+from fumehood_agent._proto.v1 import tool_pb2 as pb
 from tests.parts.folders import short_folder
+from tests.parts.raw_seat import TIMEOUT_S, socket_dir
 from tests.parts.specs import episode_spec
 
 
@@ -61,6 +63,21 @@ def test_only_one_of_two_simultaneous_requests_closes_an_episode(host: Any) -> N
         assert sorted(request.result() for request in requests) == [False, True]
     assert (host.health().episodes_open, host.health().episodes_closed) == (0, 1)
     list(opened.messages())
+
+
+def test_only_the_begin_of_a_held_episode_lets_its_messages_through(host: Host) -> None:
+    opened = host.open_episode(episode_spec(), is_held=True)
+    messages = opened.messages()
+    sockets = next(messages)
+    assert isinstance(sockets, Opened)
+    with socket_dir(sockets.seats[0].directory) as seat:
+        asked = seat.stub.GetTask.future(pb.GetTaskRequest(), timeout=TIMEOUT_S)
+        host.begin_episode("unknown")
+        assert not asked.done()
+        host.begin_episode(opened.episode_id)
+        assert asked.result().instruction == "Do it."
+    host.close_episode(opened.episode_id, timed_out=False)
+    list(messages)
 
 
 def test_the_process_of_an_episode_ends_if_its_connection_to_the_service_ends(host: Host) -> None:
