@@ -89,7 +89,8 @@ def test_each_episode_has_its_own_process_and_user(pool: ServicePool) -> None:
         assert "NoNewPrivs:\t1" in status
         assert "CapEff:\t0000000000000000" in status
         limits = Path(f"/proc/{first}/limits").read_text(encoding="ascii")
-        assert "Max data size             unlimited" not in limits
+        (memory,) = (line for line in limits.splitlines() if line.startswith("Max data size"))
+        assert memory.split()[3:5] == [str(3 << 29)] * 2, "1.5 GiB"
     assert wait_until(partial(_is_gone, first))
     assert wait_until(partial(_is_gone, second))
     assert not Path(one.directory).parent.exists()

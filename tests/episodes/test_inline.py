@@ -137,6 +137,17 @@ def test_only_the_end_of_an_error_is_kept_and_surrogates_are_escaped() -> None:
     assert len(played_to_pb(result).agent_error) == ERROR_BYTES
 
 
+def test_a_character_of_an_error_that_is_cut_is_replaced() -> None:
+    def raise_error(session: InProcessSession) -> None:
+        raise ValueError("é" * ERROR_BYTES + end)
+
+    for end in ("a", "aa"):
+        result = play_in_process(
+            episode_spec(), {"agent": raise_error}, StoppedClock(), SeatLimits()
+        )
+        assert result.agent_error.lstrip("\ufffd").strip("é") == f"{end}\n"
+
+
 def test_an_agent_that_uses_up_its_wall_time_is_timed_out(inline_pool: ServicePool) -> None:
     large = {"accounts": {f"a{number}": {"id": f"a{number}"} for number in range(2_000)}}
     moves = '[{"tool_name": "list_accounts", "args": {}}, {"submit": "late"}]'

@@ -12,14 +12,21 @@ from typing import Any
 
 import pytest
 
+from fumehood.core.clock import StoppedClock
 from fumehood.core.conversation import Turn
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.json_values import canonical_json
-from fumehood.core.ledger import Budget
-from fumehood.core.trace import Chain
+from fumehood.core.ledger import Budget, BudgetKind, Reservation
+from fumehood.core.outcome import Finished
+from fumehood.core.trace import Chain, ModelCalled
 from fumehood.orchestrator.replay import Replayed, replay_episode
-from fumehood.orchestrator.service_pool import ServicePool
+from fumehood.orchestrator.service_pool import ServiceOptions, ServicePool
+from fumehood.service.open_episode import OpenEpisode
+from fumehood.service.seat_endpoint import SeatLimits
+from fumehood.service.trace_stream import TraceStream
+from fumehood.wire.ports import Records
 from fumehood_agent.session import Session
+from tests.conformance.worlds.declared_examples import tool
 from tests.parts.commands import fumehood, fumehood_json, run_fumehood
 from tests.parts.listening import listening
 from tests.parts.specs import episode_spec
@@ -138,6 +145,47 @@ def test_every_turn_of_a_conversation_is_replayed(pool: ServicePool) -> None:
         episode.close()
     assert [event["kind"] for event in episode.events].count("turn_ended") == 2
     assert replay_episode(spec, episode.records, pool) == Replayed(None, True)
+
+
+def test_tokens_of_models_take_the_same_virtual_time_in_a_replay() -> None:
+    stamp = [
+        {"op": "append", "path": "entries", "value": {"at": {"$get": "time.elapsed_s"}}},
+    ]
+    state = {
+        "scenario": {
+            "parts": {"log": "declared"},
+            "time": {"start": "2026-03-02T06:00:00Z", "end_s": 3600, "token_us": 1_000_000},
+            "events": [],
+        },
+        "log": {"entries": [], "toolset": {"tools": [tool("note", stamp)]}},
+    }
+    spec = episode_spec(world="scenario", state=state)
+    trace = TraceStream()
+    episode = OpenEpisode(spec, trace, StoppedClock(), SeatLimits(), on_broken=trace.close)
+    (seat,) = episode.endpoints
+    for tokens in (7, 0, 5):
+        cost = {BudgetKind.MODEL_TOKENS: tokens}
+        reservation = seat.reserve(cost)
+        assert isinstance(reservation, Reservation)
+        event = ModelCalled(seat="agent", model="m", request="0", status=200, response="0")
+        seat.settle(reservation, event, cost)
+        seat.call("note", "{}", "")
+    seat.submit(Finished("done"))
+    episode.close(timed_out=False)
+    trace.close()
+    records = [
+        record
+        for message in trace.stream()
+        if isinstance(message, Records)
+        for record in message.records
+    ]
+    (closed,) = (
+        event for record in records if (event := json.loads(record.event_json))["kind"] == "closed"
+    )
+    assert [entry["at"] for entry in closed["final_state"]["log"]["entries"]] == [7, 7, 12]
+    with ServicePool(1, ServiceOptions(inline=True)) as inline:
+        replayed = replay_episode(spec, records, inline)
+    assert replayed.divergence is None
 
 
 @pytest.mark.slow

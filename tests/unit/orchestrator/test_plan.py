@@ -1,10 +1,11 @@
-"""The plan of a run: the order of its episodes and their seeds."""
+"""The plan of a run: the order of its episodes, their seeds, and the moves of each seat."""
 
 from __future__ import annotations
 
 from fumehood.core.gold import Gold
 from fumehood.core.ledger import BudgetKind
 from fumehood.core.task import Case, Suite
+from fumehood.orchestrator.box_plans import moves_of
 from fumehood.orchestrator.plan import episode_seed, plan_episodes
 from tests.parts.specs import ACCOUNTS, episode_spec
 from tests.parts.tasks import crud_task
@@ -64,3 +65,10 @@ def test_a_specification_has_the_fields_of_its_task_and_a_short_ascii_identifier
     assert spec.initial_state == ACCOUNTS
     assert spec.episode_id.isascii()
     assert len(spec.episode_id) < 250
+
+
+def test_moves_without_a_seat_belong_to_the_first_seat() -> None:
+    moves = [{"tool_name": "look"}, {"tool_name": "ask", "seat": "user"}, {"submit": "done"}]
+    assert moves_of("agent", "agent", moves) == [{"tool_name": "look"}, {"submit": "done"}]
+    assert moves_of("user", "agent", moves) == [{"tool_name": "ask"}]
+    assert moves_of("other", "agent", moves) == []

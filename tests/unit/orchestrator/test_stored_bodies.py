@@ -85,6 +85,25 @@ def test_the_bodies_of_encrypted_questions_are_encrypted_and_not_shown(
     assert conversation.lines("agent", "k") == []
 
 
+@pytest.mark.parametrize(
+    ("mode", "harness_mode", "is_replayed"),
+    [
+        ("replay", "native", True),
+        ("replay", ENCRYPTED, False),
+        ("live", "native", False),
+        ("record", "native", False),
+    ],
+)
+def test_only_a_replay_of_plain_questions_uses_what_is_stored(
+    tmp_path: Path, mode: str, harness_mode: str, *, is_replayed: bool
+) -> None:
+    stored = kept(tmp_path, exchange())
+    assert stored
+    run = ModelRun(ModelsConfig.model_validate({"mode": mode}), tmp_path, [])
+    recorded = run.recorded(replace(episode_spec(), harness_mode=harness_mode))
+    assert tuple(recorded) == (stored if is_replayed else ())
+
+
 def test_nothing_is_stored_if_the_run_does_not_want_it(tmp_path: Path) -> None:
     assert kept(tmp_path, exchange(), bodies="none") == ()
     assert len(kept(tmp_path, exchange(), bodies="none", mode="record")) == 1

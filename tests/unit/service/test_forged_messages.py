@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
@@ -12,7 +13,9 @@ import pytest
 
 from fumehood.core.json_values import canonical_json
 from fumehood.core.outcome import AgentCrashed, ConfidenceStated
-from fumehood.core.trace import EpisodeOpened, ModelExchange, verify_chain
+from fumehood.core.tools import ToolCall, Value
+from fumehood.core.trace import CallMade, EpisodeOpened, ModelExchange, verify_chain
+from fumehood.gateway.settings import GatewaySettings
 from fumehood.service import forked_episode
 from fumehood.service.checked_messages import CheckedMessages
 from fumehood.service.forked_episode import ForkedEpisode
@@ -20,6 +23,7 @@ from fumehood.service.trace_stream import BATCH_EVENTS, TraceStream
 from fumehood.supervised.fork_server import ForkServer
 from fumehood.supervised.limits import Limits
 from fumehood.supervised.progress import read_progress
+from fumehood.wire.episode_channel import message_to_bytes
 from fumehood.wire.ports import (
     GRANTED_MS_MAX,
     MODELS_FIELD,
@@ -142,6 +146,50 @@ def test_the_longest_usual_message_is_taken() -> None:
     for message in sent[:-1]:
         checked.add(message)
     assert [len(message.records) for message in sent] == [BATCH_EVENTS, BATCH_EVENTS, 1, 1]
+
+
+def test_the_largest_model_request_with_the_largest_response_fits_into_a_message() -> None:
+    settings = GatewaySettings()
+    exchange = ModelExchange(
+        seat="agent",
+        key="0" * 64,
+        occurrence=1,
+        request=bytes(settings.body_bytes_max),
+        status=200,
+        content_type="application/json",
+        response=bytes(settings.response_bytes_max),
+    )
+    assert len(message_to_bytes(exchange)) <= forked_episode.EXCHANGE_BYTES_MAX
+
+
+def test_every_planned_fault_may_fire_and_no_other() -> None:
+    spec = episode_spec({"family": "authz"}, {"family": "timeout"})
+    opened = canonical_json(EpisodeOpened(spec).to_json())
+    call = CallMade("agent", ToolCall("t", {}, 1), Value({}), "").to_json()
+    for rule, is_planned in ((0, True), (1, True), (2, False), (-1, False)):
+        fault = {"rule": rule, "family": "timeout"}
+        fired = canonical_json({**call, "faults": [fault]})
+        checked, sent = CheckedMessages(spec, TRACE_BYTES_MAX), forging_entries.records
+        if is_planned:
+            checked.add(sent(opened, fired))
+        else:
+            with pytest.raises(ValueError, match="no such planned fault"):
+                checked.add(sent(opened, fired))
+
+
+def test_the_check_of_a_process_that_is_asked_to_close_does_not_keep_the_service_alive(
+    server: ForkServer,
+) -> None:
+    child = server.start("forge", {"forgery": "a message after the end of the trace"}, Limits())
+    episode = ForkedEpisode(episode_spec(), child, b"", id, TRACE_BYTES_MAX)
+    messages = episode.messages()
+    next(messages)
+    earlier = set(threading.enumerate())
+    episode.close(timed_out=False)
+    checks = set(threading.enumerate()) - earlier
+    assert [check.daemon for check in checks] == [True]
+    episode.abandon()
+    list(messages)
 
 
 def test_a_process_whose_last_messages_are_not_taken_is_not_stuck(server: ForkServer) -> None:

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import logging
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from threading import Condition, Event, Lock
 
 import pytest
 
-from fumehood.core.conversation import Conversation, Handover, TurnQueue
+from fumehood.core.conversation import Conversation, ConversationSpec, Handover, TurnQueue
 from fumehood.core.episode import Reply, Seat
+from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.ledger import Budget, BudgetKind, Ledger, Reservation
 from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.core.outcome import Finished, ModelProblem, Refusal, RefusalKind
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
 from fumehood.core.trace import ModelCalled
-from fumehood.service.open_episode import MonotonicClock
+from fumehood.service.open_episode import MonotonicClock, OpenEpisode
 from fumehood.service.seat_endpoint import PERMISSIONS_MAX, SeatEndpoint, SeatLimits
-from fumehood.wire.ports import SpecRejected
+from fumehood.wire.ports import SpecRejected, TaskView
+from tests.parts.specs import episode_spec
 
 
 class BrokenTools:
@@ -315,3 +318,59 @@ def test_the_wait_for_the_begin_costs_no_wall_time(recorder: MemoryRecorder) -> 
         assert view.result().remaining == {BudgetKind.WALL_MS: 3000}
     clock.now_s = 62
     assert endpoint.view_task().remaining == {BudgetKind.WALL_MS: 1000}
+
+
+def test_refused_messages_of_64_mib_together_are_permitted(recorder: MemoryRecorder) -> None:
+    floods: list[str] = []
+    endpoint = SeatEndpoint(
+        Seat("agent", TurnQueue("Do it."), EmptyTools(), Ledger(Budget()), recorder),
+        recorder=recorder,
+        lock=Lock(),
+        clock=SetClock(),
+        limits=SeatLimits(),
+        on_broken=print,
+        on_flood=lambda seat, detail: floods.append(detail),
+    )
+    endpoint.count_refused(64 << 20)
+    assert not floods
+    for _ in range(2):
+        endpoint.count_refused(1)
+    assert floods == ["it sent more than 67108864 bytes of refused messages"]
+
+
+def test_calls_and_submissions_are_counted(endpoint: SeatEndpoint) -> None:
+    assert endpoint.message_counts() == (0, 0)
+    endpoint.view_task()
+    endpoint.call("t", "{}", "")
+    endpoint.submit(Finished(""))
+    assert endpoint.message_counts() == (2, 0)
+
+
+def test_the_wall_time_of_a_seat_pauses_while_another_has_the_turn() -> None:
+    clock = SetClock()
+    budget = Budget(wall_ms=30_000)
+    seats = [SeatSpec(name=name, instruction="Talk.", budget=budget) for name in ("agent", "user")]
+    dialogue = ConversationSpec("dialogue", {"first": "user"})
+    episode = OpenEpisode(
+        replace(episode_spec(seats=seats), conversation=dialogue),
+        MemoryRecorder(),
+        clock,
+        SeatLimits(),
+        on_broken=print,
+    )
+    agent, user = episode.endpoints
+    with ThreadPoolExecutor(2) as threads:
+        clock.now_s = 1
+        user.view_task()
+        clock.now_s = 3
+        heard = threads.submit(user.submit, Finished("Hello"))
+        assert agent.await_turn()
+        clock.now_s = 10
+        agent.view_task()
+        clock.now_s = 14
+        threads.submit(agent.submit, Finished("Hello, too"))
+        user_view, agent_view = heard.result(), agent.view_task()
+        episode.close(timed_out=False)
+    assert isinstance(user_view, TaskView)
+    assert user_view.remaining == {BudgetKind.WALL_MS: 28_000}
+    assert agent_view.remaining == {BudgetKind.WALL_MS: 26_000}

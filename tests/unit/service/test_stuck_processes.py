@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 
 from fumehood.service.forked_episode import CLOSE_CPU_S, CLOSE_TIMEOUT_S, is_stuck
@@ -36,3 +38,22 @@ def test_many_threads_that_wait_a_little_are_not_starved() -> None:
 
 def test_a_stopped_process_is_not_stuck() -> None:
     assert not is_stuck(BEFORE, replace(_after(5, 0), is_stopped=True), 3 * CLOSE_TIMEOUT_S)
+
+
+LIMIT = """
+import resource
+
+from fumehood.service.episode_process import CALL_CPU_S, _limit_call
+
+usage = resource.getrusage(resource.RUSAGE_SELF)
+hard_s = int(usage.ru_utime + usage.ru_stime) + CALL_CPU_S + 1
+resource.setrlimit(resource.RLIMIT_CPU, (hard_s - 1, hard_s))
+_limit_call()
+soft_s, _ = resource.getrlimit(resource.RLIMIT_CPU)
+print(hard_s - soft_s)
+"""
+
+
+def test_the_kernel_signals_a_process_before_it_kills_it_for_all_its_processor_time() -> None:
+    done = subprocess.run([sys.executable, "-c", LIMIT], capture_output=True, text=True, check=True)
+    assert done.stdout == "1\n", "a process that is killed looks like one that an outsider killed"
