@@ -11,6 +11,8 @@ import os
 import re
 import resource
 import time
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock, Thread
@@ -32,11 +34,23 @@ _CONNECTION_BYTES = 4096
 """Memory of an unaccepted connection itself."""
 _OVERHEAD = 2
 """Memory of a queue for each byte in it, at most. Measured with pieces of 1 to 65,536 bytes."""
-_UNACCEPTED = re.compile(rb"^ *\d+: \S+ \S+ (?:01|08) \w+:(\w+) \S+ \w+ +\d+ +\d+ 0 ", re.MULTILINE)
+_UNACCEPTED = re.compile(
+    rb"^ *\d+: (\w+:\w+) \S+ (?:01|08) \w+:(\w+) \S+ \w+ +\d+ +\d+ 0 ", re.MULTILINE
+)
 """A line of /proc/PID/net/tcp of an established or half-closed connection without an inode, with
-the bytes in its queue. Source: proc(5)."""
-_IN_USE = re.compile(rb"^TCP6?: inuse (\d+)", re.MULTILINE)
-"""Connections of a network namespace, in /proc/PID/net/sockstat and sockstat6."""
+its local address and the bytes in its queue. Source: proc(5)."""
+_LISTENING = re.compile(rb"^ *\d+: (\w+:\w+) \S+ 0A \w+:(\w+) ", re.MULTILINE)
+"""A line of a socket that listens, with its address and the number of unaccepted connections.
+Source: linux/net/ipv4/tcp_ipv4.c, get_tcp4_sock."""
+_UNLISTED_MAX = 4
+"""Unaccepted connections without a line, whose data is not counted: connections that a program
+accepts while the lists are read, and few that their clients reset."""
+LOOKS = 8
+"""At a box above the limit before it is killed: a program that accepts many connections can seem to
+have unlisted ones, but not each time."""
+_SOCKETS = re.compile(rb"^sockets: used (\d+)", re.MULTILINE)
+"""Sockets of a network namespace, in /proc/PID/net/sockstat. It includes connections that a client
+has reset."""
 _PAGES = re.compile(rb"^TCP: .* mem (\d+)", re.MULTILINE)
 """Pages in the queues of all TCP connections of the machine, in /proc/PID/net/sockstat. Each
 processor can have one more megabyte. Source: linux/net/sock.h, SK_MEMORY_PCPU_RESERVE."""
@@ -125,9 +139,10 @@ def _check(watched: _Watched, own: str) -> bool:
     # It may not have left the namespace of this program yet.
     if _namespace(watched.pid) in ("", own):
         return True
-    queued = queued_bytes(watched.pid, QUEUES_BYTES_MAX)
-    if queued <= QUEUES_BYTES_MAX:
-        return True
+    for _ in range(LOOKS):
+        queued = queued_bytes(watched.pid, QUEUES_BYTES_MAX)
+        if queued <= QUEUES_BYTES_MAX:
+            return True
     warn(
         "a box was killed because it filled queues of the kernel",
         box=watched.box.name,
@@ -142,6 +157,9 @@ def queued_bytes(pid: int, limit_bytes: int = 0) -> int:
     """Return the memory of the queues, at most, in the network namespace of a process; 0 if it has
     ended.
 
+    The data of connections that their clients have reset is estimated as that of all TCP
+    connections of the machine.
+
     Args:
         pid: of the process.
         limit_bytes: if the queues cannot exceed it, a coarser bound is returned, because the lists
@@ -150,15 +168,47 @@ def queued_bytes(pid: int, limit_bytes: int = 0) -> int:
     folder = Path(f"/proc/{pid}/net")
     netlink = _content(folder / "netlink").splitlines()[1:]
     total = sum(int(line.split()[_NETLINK_RMEM]) for line in netlink)
-    numbers = _content(folder / "sockstat") + _content(folder / "sockstat6")
-    connections, pages = (sum(map(int, part.findall(numbers))) for part in (_IN_USE, _PAGES))
-    bound = total + _CONNECTION_BYTES * connections + _OVERHEAD * _PAGE_BYTES * pages
+    numbers = _content(folder / "sockstat")
+    sockets, pages = (sum(map(int, part.findall(numbers))) for part in (_SOCKETS, _PAGES))
+    machine_bytes = _PAGE_BYTES * pages
+    bound = total + _CONNECTION_BYTES * sockets + _OVERHEAD * machine_bytes
     if _PAGES.search(numbers) and bound <= limit_bytes:
         return bound
+    unlisted = 0
     for name in ("tcp", "tcp6"):
-        for connection in _UNACCEPTED.finditer(_content(folder / name)):
-            total += _CONNECTION_BYTES + _OVERHEAD * int(connection[1], 16)
-    return total
+        table = _content(folder / name)
+        connections = _UNACCEPTED.findall(table)
+        unlisted += _unlisted(table, [address for address, _ in connections])
+        data_bytes = sum(int(queue, 16) for _, queue in connections)
+        total += _CONNECTION_BYTES * len(connections) + _OVERHEAD * data_bytes
+        machine_bytes -= data_bytes
+    if unlisted > _UNLISTED_MAX:
+        # No file states their data, only that of all connections of the machine.
+        total += max(machine_bytes, 0)
+    return total + _CONNECTION_BYTES * unlisted
+
+
+def _unlisted(table: bytes, listed: Sequence[bytes]) -> int:
+    """Return the number of unaccepted connections that have no line.
+
+    A client has reset them. The kernel keeps them, with their data, until the program accepts them.
+
+    Args:
+        table: the content of /proc/PID/net/tcp or tcp6.
+        listed: local addresses of the unaccepted connections that have a line.
+    """
+    waiting = Counter[bytes]()
+    for address, count in _LISTENING.findall(table):
+        waiting[address] += int(count, 16)
+    for address in listed:
+        # Otherwise, a socket listens on this port of all addresses.
+        waiting[address if address in waiting else _of_all_addresses(address)] -= 1
+    return sum(count for count in waiting.values() if count > 0)
+
+
+def _of_all_addresses(address: bytes) -> bytes:
+    host, _, port = address.partition(b":")
+    return b"0" * len(host) + b":" + port
 
 
 def _content(file: Path) -> bytes:

@@ -288,6 +288,31 @@ def test_the_limits_hold_for_all_layers_together(
         unpacked(three, tmp_path / "other")
 
 
+@pytest.mark.parametrize(
+    ("limit", "value", "names"),
+    [
+        pytest.param("_ENTRIES_MAX", 50, [f"{n}/{'a/' * 20}" for n in range(3)], id="folders"),
+        pytest.param("_PATHS_BYTES_MAX", 2000, ["a/" * 50], id="one deep path"),
+        pytest.param(
+            "_PATHS_BYTES_MAX", 2000, [f"{n:02}" * 50 for n in range(21)], id="long names"
+        ),
+    ],
+)
+def test_folders_that_no_layer_lists_count_too(
+    limit: str, value: int, names: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"fumehood.engines.oci.archive.{limit}", value)
+    few, last = (layer(*map(folder, part)) for part in (names[:-1], names[-1:]))
+    fitting = write_layout(tmp_path / "few", [few], config_of([few]))
+    unpacked(fitting, tmp_path / "root")
+    for layers in ([layer(*map(folder, names))], [few, last]):
+        source = write_layout(tmp_path / f"{len(layers)}", layers, config_of(layers))
+        place = tmp_path / f"root{len(layers)}"
+        with pytest.raises(InputError, match="files and folders"):
+            unpacked(source, place)
+        assert list(place.iterdir()) == [], "nothing was written"
+
+
 def test_an_image_has_at_most_127_layers(tmp_path: Path) -> None:
     content = layer(file("a"))
     most, more = (

@@ -41,6 +41,41 @@ def test_data_on_unaccepted_connections_counts_until_they_are_accepted() -> None
         assert queued_bytes(os.getpid()) < before + 4 * 64 * KIB
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0", "::1", "::"])
+def test_data_on_reset_connections_counts_until_they_are_accepted(host: str) -> None:
+    with ExitStack() as stack:
+        server = stack.enter_context(listening(host))
+        before = queued_bytes(os.getpid())
+        for _ in range(200):
+            reset_after(server, bytes(64 * KIB))
+        assert queued_bytes(os.getpid()) >= before + 200 * 64 * KIB
+        for _ in range(200):
+            stack.enter_context(server.accept()[0])
+        assert queued_bytes(os.getpid()) < before + 200 * 64 * KIB
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0", "::1", "::"])
+def test_listed_connections_are_not_taken_for_reset_ones(host: str) -> None:
+    with ExitStack() as stack:
+        server = stack.enter_context(listening(host))
+        before = queued_bytes(os.getpid())
+        for _ in range(100):
+            stack.enter_context(socket.create_connection(server.getsockname()[:2]))
+        assert before + 100 * 4 * KIB <= queued_bytes(os.getpid()) < before + 150 * 4 * KIB
+
+
+def test_listed_connections_of_a_port_do_not_hide_reset_ones_of_another_address() -> None:
+    with ExitStack() as stack:
+        one = stack.enter_context(listening("127.0.0.1"))
+        port = one.getsockname()[1]
+        other = stack.enter_context(socket.create_server(("127.0.0.2", port), backlog=1000))
+        before = queued_bytes(os.getpid())
+        for _ in range(100):
+            stack.enter_context(socket.create_connection(other.getsockname()))
+            reset_after(one, b"")
+        assert queued_bytes(os.getpid()) >= before + 200 * 4 * KIB
+
+
 def test_closed_connections_do_not_count() -> None:
     before = queued_bytes(os.getpid())
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -48,6 +83,14 @@ def test_closed_connections_do_not_count() -> None:
             with socket.create_connection(server.getsockname()):
                 server.accept()[0].close()
     assert queued_bytes(os.getpid()) < before + 200 * 4 * KIB
+
+
+def test_the_coarse_bound_includes_reset_connections() -> None:
+    with listening("127.0.0.1") as server:
+        for _ in range(900):
+            reset_after(server, b"")
+        assert queued_bytes(os.getpid(), limit_bytes=1 << 40) >= queued_bytes(os.getpid())
+        assert queued_bytes(os.getpid(), limit_bytes=1 << 40) >= 900 * 4 * KIB
 
 
 def test_the_coarse_bound_is_not_below_the_queues() -> None:
@@ -85,6 +128,23 @@ def test_a_check_that_waits_does_not_delay_the_next_one() -> None:
     QueueWatch().add(Unexamined(looks, delay_s=0.2))
     looks.get(timeout=10)
     assert looks.get(timeout=1.5) == "ended"
+
+
+def listening(host: str) -> socket.socket:
+    """Return a socket that accepts no connection by itself."""
+    if ":" not in host:
+        return socket.create_server((host, 0), backlog=1000)
+    try:
+        return socket.create_server((host, 0), backlog=1000, family=socket.AF_INET6)
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+
+
+def reset_after(server: socket.socket, data: bytes) -> None:
+    """Connect to a server, send data, and reset the connection."""
+    with socket.create_connection(server.getsockname()[:2]) as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.sendall(data)
 
 
 class Unexamined:

@@ -32,10 +32,15 @@ from fumehood.core.errors import InputError
 ROOT_BYTES_MAX = 16 << 30
 """Of the files of all layers of an image."""
 _ENTRIES_MAX = 1 << 20
-"""Of all layers together, like ``ROOT_BYTES_MAX``."""
+"""Of all layers together, like ``ROOT_BYTES_MAX``. Folders that no layer lists count, too."""
+_PATHS_BYTES_MAX = 256 << 20
+"""Of the paths of all files and folders together. Python keeps them in memory as a whole."""
 _LAYERS_MAX = 127
 """The limit of some of Docker's storage drivers. Each layer is an open file during unpacking."""
-_TOO_LARGE = f"it has more than {ROOT_BYTES_MAX >> 30} GiB or {_ENTRIES_MAX} files"
+_TOO_LARGE = (
+    f"it has more than {ROOT_BYTES_MAX >> 30} GiB, {_ENTRIES_MAX} files and folders, "
+    f"or {_PATHS_BYTES_MAX >> 20} MiB of paths"
+)
 _DOCUMENT_BYTES_MAX = 4 << 20
 _PADDING_BYTES_MAX = 1 << 20
 """After the last entry of a tar."""
@@ -66,14 +71,16 @@ class _Left:
 
     def __init__(self) -> None:
         self._bytes, self._entries = ROOT_BYTES_MAX, _ENTRIES_MAX
+        self._path_bytes = _PATHS_BYTES_MAX
         self.header_bytes = 0
         """Of the tars that were read."""
 
-    def take(self, size_bytes: int, entries: int = 0) -> None:
+    def take(self, size_bytes: int, entries: int = 0, path_bytes: int = 0) -> None:
         """Count content; raises ValueError if it exceeds a limit."""
         self._bytes -= size_bytes
         self._entries -= entries
-        if min(self._bytes, self._entries) < 0:
+        self._path_bytes -= path_bytes
+        if min(self._bytes, self._entries, self._path_bytes) < 0:
             raise ValueError(_TOO_LARGE)
 
 
@@ -135,7 +142,7 @@ class ImageArchive:
                 layer = self._opened(self._copied(blob, folder.parent, packed), unpacked)
                 _require_content(layer, blob.name, digest)
                 layers.append(layer)
-            _write(_merged(layers), layers, folder)
+            _write(_merged(layers, unpacked), layers, folder)
         except (OSError, *_MALFORMED) as error:
             raise InputError(f"cannot unpack the image {self._path}: {error}") from error
 
@@ -278,18 +285,28 @@ class _Node:
         return self.entry is None or self.entry.isdir()
 
 
-def _merged(layers: list[tarfile.TarFile]) -> _Node:
+def _merged(layers: list[tarfile.TarFile], left: _Left) -> _Node:
+    """Return the tree of all layers, without those files that a later layer removes.
+
+    Raises:
+        ValueError: the folders that no layer lists, or the paths, exceed a limit.
+    """
     top = _Node()
     for number, layer in enumerate(layers):
-        paths = [(_parts(entry.name), entry) for entry in layer.getmembers()]
         # A whiteout removes files of lower layers only.
-        for parts, _ in paths:
-            if parts and parts[-1].startswith(_WHITEOUT):
+        for entry in layer.getmembers():
+            if _WHITEOUT in entry.name and _is_whiteout(parts := _parts(entry.name)):
                 _remove(top, parts)
-        for parts, entry in paths:
-            if parts and not parts[-1].startswith(_WHITEOUT):
-                _add(top, parts, _Node(number, entry))
+        # Parts are not kept: those of a million deep paths have a gigabyte.
+        for entry in layer.getmembers():
+            parts = _parts(entry.name)
+            if parts and not _is_whiteout(parts):
+                _add(top, parts, _Node(number, entry), left)
     return top
+
+
+def _is_whiteout(parts: tuple[str, ...]) -> bool:
+    return bool(parts) and parts[-1].startswith(_WHITEOUT)
 
 
 def _parts(name: str) -> tuple[str, ...]:
@@ -311,12 +328,17 @@ def _remove(top: _Node, parts: tuple[str, ...]) -> None:
         folder.children.pop(parts[-1].removeprefix(_WHITEOUT), None)
 
 
-def _add(top: _Node, parts: tuple[str, ...], node: _Node) -> None:
-    folder = top
+def _add(top: _Node, parts: tuple[str, ...], node: _Node, left: _Left) -> None:
+    folder, path_bytes = top, 0
     for part in parts[:-1]:
-        folder = folder.children.setdefault(part, _Node())
+        path_bytes += len(part) + 1
+        if part not in folder.children:
+            left.take(0, entries=1, path_bytes=path_bytes)
+            folder.children[part] = _Node()
+        folder = folder.children[part]
         if not folder.is_folder:
             raise ValueError(f"/{'/'.join(parts)} is below a path that is no folder")
+    left.take(0, path_bytes=path_bytes + len(parts[-1]))  # Its entry was counted when it was read.
     replaced = folder.children.get(parts[-1])
     if replaced is not None and replaced.is_folder and node.is_folder:
         node.children = replaced.children
