@@ -31,6 +31,7 @@ from fumehood.engines.engine import (
     Isolation,
     Limits,
     LiveWorkspaceBox,
+    NotBegun,
     TooLarge,
     Workspace,
     WorkspaceBox,
@@ -473,6 +474,28 @@ def test_commands_start_while_the_size_of_a_workspace_is_measured(workspaces: Wo
         finally:
             has_ended.set()
         measuring.result()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may signal processes of a workspace")
+def test_a_workspace_that_stops_a_new_program_before_it_begins_is_killed(
+    workspaces: Workspaces,
+) -> None:
+    if workspaces.isolation is Isolation.SANDBOXED_KERNEL:
+        pytest.skip("gVisor starts programs itself, and none can be stopped before it begins")
+    stop_next = "until kill -STOP $(($$ + 1)) 2>/dev/null; do :; done; exec sleep 600"
+    box = workspaces.live(f": > /app/ready; {stop_next}")
+    eventually(lambda: box.written_bytes() > 0)
+    with ThreadPoolExecutor(1) as thread:
+        starting = thread.submit(box.execute, ("true",), {})
+        with pytest.raises(NotBegun):
+            starting.result(PATIENCE_MS / 1000)
+    # Without a further kill.
+    ended = box.wait(PATIENCE_MS)
+    assert ended is not None
+    assert ended.reason is ExitReason.KILLED
+    box.kill()
+    assert box.copy_out("/app/ready", BYTES_MAX) is not None
 
 
 def test_a_command_that_still_runs_ends_with_its_workspace(workspaces: Workspaces) -> None:

@@ -271,6 +271,16 @@ class NotEnded(InfraError):
     """A process of a killed box does not end."""
 
 
+class NotBegun(InfraError):
+    """A further program of a running box does not begin. A process of the box can cause this, by
+    stopping the program before it begins."""
+
+
+BEGIN_TIMEOUT_S = 10.0
+"""Within this time, a further program of a box begins. Until then, the box cannot be paused, so
+what it writes is not measured exactly."""
+
+
 class TooLarge(Exception):
     """What is to be read from a workspace exceeds its limit."""
 
@@ -341,6 +351,10 @@ class LiveWorkspaceBox(WorkspaceBox, Protocol):
 
         Returns:
             A function that returns its exit status, or None while it runs.
+
+        Raises:
+            NotBegun: it does not begin in :data:`BEGIN_TIMEOUT_S`. The box was killed, if this user
+                may signal its processes.
         """
 
 

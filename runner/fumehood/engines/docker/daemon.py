@@ -27,14 +27,19 @@ from typing import Any, TypeVar
 import requests
 import urllib3
 from docker import APIClient
-from docker.errors import APIError, DockerException, ImageNotFound
+from docker.errors import (
+    APIError,
+    DockerException,
+    ImageNotFound,
+    create_api_error_from_http_exception,
+)
 from docker.transport import UnixHTTPAdapter
 from docker.utils import kwargs_from_env
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
 
 from fumehood.core.errors import InfraError, InputError
 from fumehood.engines.docker.written import ContainerFiles
-from fumehood.engines.engine import NotEnded, TooLarge
+from fumehood.engines.engine import BEGIN_TIMEOUT_S, NotBegun, NotEnded, TooLarge
 
 T = TypeVar("T")
 
@@ -214,22 +219,39 @@ class Daemon:
         self, container: str, command: Sequence[str], environment: Mapping[str, str]
     ) -> Callable[[], int | None]:
         """Start a command in a running container; return a function that returns its exit status,
-        or None while it runs."""
+        or None while it runs.
 
-        def execute() -> str:
+        Raises:
+            NotBegun: it does not begin in time.
+        """
+        action = "run a command in a container"
+
+        def create() -> str:
             created = self.client.exec_create(
                 container, list(command), stdout=False, stderr=False, environment=dict(environment)
             )
-            self.client.exec_start(created["Id"], detach=True)
             return str(created["Id"])
 
-        number = self._ask("run a command in a container", execute)
+        number = self._ask(action, create)
+        with self.converting_errors(action):
+            # Not repeated, because a command can run only once.
+            self._begin(number)
 
         def status() -> int | None:
             facts = self._ask("wait for a command", lambda: self.client.exec_inspect(number))
             return None if facts["Running"] else int(facts["ExitCode"])
 
         return status
+
+    def _begin(self, number: str) -> None:
+        address = f"{self.client.base_url}/v{self.client.api_version}/exec/{number}/start"
+        settings = {"Detach": True, "Tty": False}
+        try:
+            self.client.post(address, json=settings, timeout=BEGIN_TIMEOUT_S).raise_for_status()
+        except requests.HTTPError as error:
+            create_api_error_from_http_exception(error)
+        except requests.Timeout as error:
+            raise NotBegun(f"a command did not begin in {BEGIN_TIMEOUT_S:.0f} s") from error
 
     def remove(self, container: str) -> None:
         """Stop and remove a container with its volumes; has no effect if it is gone.

@@ -33,6 +33,7 @@ from fumehood.engines.docker.container import (
     sandboxed_runtimes,
 )
 from fumehood.engines.docker.daemon import Busy, Daemon
+from fumehood.engines.docker.first_process import FirstProcess
 from fumehood.engines.docker.image_settings import (
     failures_of_image,
     require_startable,
@@ -55,6 +56,7 @@ from fumehood.engines.engine import (
     Isolation,
     IsolationFacts,
     KilledOutside,
+    NotBegun,
     NotEnded,
     Orphan,
     OrphanKind,
@@ -307,7 +309,7 @@ class DockerEngine:
                 self._daemon.remove(name)
                 held.release()
                 raise
-        box = DockerBox(self._daemon, name, output, held)
+        box = DockerBox(self._daemon, name, container, output, held)
         if not runtime.own_kernel:
             self._queues.add(box)
         return box
@@ -481,13 +483,18 @@ class DockerEngine:
 class DockerBox:
     """A container."""
 
-    def __init__(self, daemon: Daemon, name: str, output: FrameReader, held: HeldByBox) -> None:
+    def __init__(
+        self, daemon: Daemon, name: str, container: str, output: FrameReader, held: HeldByBox
+    ) -> None:
         self._daemon = daemon
+        self._id = container
         self._held = held
         self.name = name
         """The container's name."""
         self._output = output
         self._lock = Lock()
+        self._first: FirstProcess | None = None
+        """Found before the first program is started in the box."""
         self._killed_for: ExitReason | None = None
         self._exit: Exit | None = None
         self._closed: BoxOutput | None = None
@@ -510,19 +517,24 @@ class DockerBox:
         """Stop the container at once."""
         with self._lock:
             # A later kill() finds a container that this box has killed before.
-            if self._closed is None and self._exit is None and self._daemon.kill(self.name):
-                self._killed_for = self._killed_for or reason
+            if self._closed is None and self._exit is None:
+                self._kill_first(reason)
+                if self._daemon.kill(self.name):
+                    self._killed_for = self._killed_for or reason
 
     def close(self) -> BoxOutput:
         """Stop the container, collect its output and remove it."""
         with self._lock:
             if self._closed is None:
+                self._kill_first(ExitReason.KILLED)
                 try:
                     self._daemon.remove(self.name)
                     self._held.release()
                 except NotEnded as error:
                     # An agent could cause this; a later command removes the container.
                     warn(str(error), box=self.name)
+                if self._first is not None:
+                    self._first.close()
                 self._closed = self._output.finish(_DRAIN_TIMEOUT_S)
             return self._closed
 
@@ -570,7 +582,20 @@ class DockerBox:
         """Start a command as root; return a function that returns its exit status, or None while
         it runs."""
         with self._pausing.starting():
-            return self._daemon.execute(self.name, command, environment)
+            if self._first is None:
+                self._first = FirstProcess(self._id, self._daemon.first_process(self.name))
+            try:
+                return self._daemon.execute(self.name, command, environment)
+            except NotBegun:
+                # The daemon answers no request about this container until its processes end.
+                with self._lock:
+                    self._kill_first(ExitReason.KILLED)
+                raise
+
+    def _kill_first(self, reason: ExitReason) -> None:
+        """Kill the container without the daemon, if this is possible and could be necessary."""
+        if self._first is not None and self._first.kill():
+            self._killed_for = self._killed_for or reason
 
     def _changes(self) -> list[tuple[str, int]]:
         files = self._daemon.host_files(self.name) if os.geteuid() == 0 else None

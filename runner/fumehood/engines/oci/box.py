@@ -11,7 +11,7 @@ from typing import Any
 from fumehood.core.errors import InfraError
 from fumehood.engines.bubblewrap.cgroups import BoxGroup
 from fumehood.engines.docker.written import DiskMeter
-from fumehood.engines.engine import BoxOutput
+from fumehood.engines.engine import BoxOutput, NotBegun
 from fumehood.engines.oci.workspace_files import WorkspaceFiles
 from fumehood.engines.pausing import Pausing
 from fumehood.engines.subprocess_box import KILL_TIMEOUT_S, ChildBox, shell_code
@@ -101,8 +101,12 @@ class OciBox(ChildBox):
         """Start a command as root; return a function that returns its exit status, or None while
         it runs."""
         self._of_workspace()
-        with self._pausing.starting():
-            started = self._execute(command, environment)
+        try:
+            with self._pausing.starting():
+                started = self._execute(command, environment)
+        except NotBegun:
+            self.kill()
+            raise
         self._executed.append(started)
 
         def status() -> int | None:

@@ -26,7 +26,14 @@ from fumehood.engines.bubblewrap.cgroups import (
     hierarchies,
     remove_empty_groups,
 )
-from fumehood.engines.engine import BoxSpec, KilledOutside, Mount, Workspace
+from fumehood.engines.engine import (
+    BEGIN_TIMEOUT_S,
+    BoxSpec,
+    KilledOutside,
+    Mount,
+    NotBegun,
+    Workspace,
+)
 from fumehood.engines.oci.box import Execute, OciBox
 from fumehood.engines.oci.box_root import BoxRoot
 from fumehood.engines.oci.bundle import ARCHITECTURES, bundle_config
@@ -323,9 +330,17 @@ def _number_in(file: Path) -> int | None:
 
 
 def _begun(runtime: Popen[bytes], pid_file: Path) -> Popen[bytes]:
-    """Return a runtime when its program runs in the container, or when it has ended itself."""
-    deadline = time.monotonic() + _START_TIMEOUT_S
-    while not pid_file.exists() and time.monotonic() < deadline:
+    """Return a runtime when its program runs in the container, or when it has ended itself.
+
+    Raises:
+        NotBegun: neither happens in time; the runtime was killed.
+    """
+    deadline = time.monotonic() + BEGIN_TIMEOUT_S
+    while not pid_file.exists():
+        if time.monotonic() > deadline:
+            runtime.kill()
+            runtime.communicate()
+            raise NotBegun(f"a command did not begin in {BEGIN_TIMEOUT_S:.0f} s")
         with suppress(TimeoutExpired):
             runtime.wait(_POLL_MS / 1000)
             break

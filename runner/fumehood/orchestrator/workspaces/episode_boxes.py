@@ -27,6 +27,7 @@ from fumehood.engines.engine import (
     ExitReason,
     KilledOutside,
     LiveWorkspaceBox,
+    NotBegun,
     TooLarge,
     Workspace,
     WorkspaceBox,
@@ -512,16 +513,19 @@ class EpisodeWorkspace:
         Raises:
             InfraError: the engine cannot start or read an unused workspace either, or another
                 process of the host killed a box, which no agent can cause.
-            BadArtifacts: both calls failed, and the engine can read an unused workspace.
+            BadArtifacts: both calls failed, or a program of the workspace did not begin, and the
+                engine can read an unused workspace.
         """
         try:
             return step()
         except KilledOutside:
             raise
-        except _CAUSED_BY_FILES:
+        except _CAUSED_BY_FILES as error:
             if self._is_abandoned():
                 raise
             self._read_unused()
+            if isinstance(error, NotBegun):
+                raise BadArtifacts(f"in the workspace, {error}") from None
         try:
             return step()
         except KilledOutside:
