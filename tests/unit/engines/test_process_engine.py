@@ -172,27 +172,37 @@ def test_an_incomplete_record_is_removed(tmp_path: Path) -> None:
     assert SessionRecords(tmp_path).reap(lambda labels: True) == 0
 
 
-def test_process_1_of_a_lost_box_is_killed_also_outside_its_session(tmp_path: Path) -> None:
+@pytest.fixture
+def sleeping() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that is the leader of its session."""
+    with subprocess.Popen(["sleep", "600"], start_new_session=True) as process:
+        yield process
+        process.kill()
+
+
+def test_process_1_of_a_lost_box_is_killed_also_outside_its_session(
+    tmp_path: Path, sleeping: subprocess.Popen[bytes]
+) -> None:
     records = SessionRecords(tmp_path / "sessions")
     with subprocess.Popen(["true"], start_new_session=True) as leader:
         leader.wait()
-        with subprocess.Popen(["sleep", "600"], start_new_session=True) as first:
-            records.write(leader.pid, {}, "a mark", first.pid)
-            assert len(records.lost(lambda labels: False)) == 1
-            assert records.reap(lambda labels: False) == 1
-            assert first.wait() == -signal.SIGKILL
+    records.write(leader.pid, {}, "a mark", sleeping.pid)
+    assert len(records.lost(lambda labels: False)) == 1
+    assert records.reap(lambda labels: False) == 1
+    assert sleeping.wait(60) == -signal.SIGKILL
 
 
-def test_a_process_that_got_the_number_of_process_1_is_not_killed(tmp_path: Path) -> None:
+def test_a_process_that_got_the_number_of_process_1_is_not_killed(
+    tmp_path: Path, sleeping: subprocess.Popen[bytes]
+) -> None:
     records = SessionRecords(tmp_path / "sessions")
-    with subprocess.Popen(["sleep", "600"], start_new_session=True) as another:
-        record = records.write(another.pid, {}, "a mark", another.pid)
-        fields = json.loads(record.read_text())
-        fields |= {"leader_start": 1, "first_start": fields["first_start"] - 1}
-        record.write_text(json.dumps(fields))
-        assert records.reap(lambda labels: False) == 1
-        another.terminate()
-        assert another.wait() == -signal.SIGTERM
+    record = records.write(sleeping.pid, {}, "a mark", sleeping.pid)
+    fields = json.loads(record.read_text())
+    fields |= {"leader_start": 1, "first_start": fields["first_start"] - 1}
+    record.write_text(json.dumps(fields))
+    assert records.reap(lambda labels: False) == 1
+    sleeping.terminate()
+    assert sleeping.wait(60) == -signal.SIGTERM
 
 
 def test_a_gone_session_can_be_removed_again(tmp_path: Path) -> None:
