@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -672,6 +674,38 @@ def step(solution: str, condition: str, **files: str) -> dict[str, str]:
         "tests/test.sh": f"{test}echo 0.5 > /logs/verifier/reward.txt\n",
         **{name.replace("_", "/"): text for name, text in files.items()},
     }
+
+
+STOPPER = r"""
+exec 2>/dev/null; last=$BASHPID
+while :; do
+  for next in 1 2 3 4 5; do
+    pid=$((last + next)); kill -STOP $pid || continue
+    last=$pid; read -r line < /proc/$pid/stat; set -- ${line##*) }
+    [ "$2" = 0 ] || kill -CONT $pid
+  done
+done
+"""
+"""Stops each program that enters the process namespace from outside, before it begins."""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may signal processes of a workspace")
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_agent_that_stops_the_script_of_a_step_before_it_begins_fails(
+    engine: str, tmp_path: Path
+) -> None:
+    background = f"bash -c {shlex.quote(STOPPER)} > /dev/null < /dev/null &"
+    steps = {
+        "one": step(f"echo one > /app/state; {background}", "grep -x one /app/state"),
+        "two": step("true", "true", **{"workdir_setup.sh": "true"}),
+    }
+    task = tmp_path / "set" / "hung"
+    shutil.copytree(TASKS / NAME, task)
+    write_steps(task, steps, '[[steps]]\nname = "one"\n[[steps]]\nname = "two"\n')
+    run_tasks(tmp_path / "run", str(task.parent), "oracle", engine=engine)
+    row = rows(tmp_path / "run")["hung"]
+    assert (row["outcome"], row["metrics"]["reward"]) == ("finished", 0.5)
+    assert "a command did not begin" in json.dumps(row)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
