@@ -164,7 +164,7 @@ def _try(
         path.write_bytes(mutation.apply(original))
         result = copy.run(selected)
         if result["result"] == SURVIVED and covering:
-            # Others may notice it: those that run it in another process, or that take longer.
+            # Other tests may notice it: tests that run it in another process, or slow tests.
             result = copy.run(list(PACKAGES[name].other_tests))
         return {"mutation": str(mutation), "text": mutation.text, **result}
     finally:

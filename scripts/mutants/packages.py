@@ -14,7 +14,7 @@ class Package:
     sample: int
     """Mutants of a full measurement."""
     other_tests: tuple[str, ...] = ()
-    """Tests of mutants that those known to execute the line do not notice."""
+    """Tests that run if no test that is known to execute the changed line notices the change."""
 
 
 _RUNNER = "runner/fumehood"

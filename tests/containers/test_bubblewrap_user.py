@@ -99,7 +99,10 @@ def python(engine: BubblewrapEngine) -> Image:
 def run_as_ordinary_user(
     socket_dir: Path, code: str, *arguments: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run Python code, whose arguments are a folder that the user owns and ``arguments``."""
+    """Run Python code as an ordinary user, who owns the folder.
+
+    The arguments of the code are the folder and ``arguments``.
+    """
     os.chown(socket_dir, ORDINARY_UID, ORDINARY_UID)
     user = str(ORDINARY_UID)
     become = ["setpriv", "--reuid", user, "--regid", user, "--clear-groups"]

@@ -349,7 +349,7 @@ FOREIGN = {
 
 
 def as_infra(shard: Path, key: SigningKey | None = None) -> Path:
-    """Let the last episode of a shard be a failure of the infrastructure, and sign it again."""
+    """Make the last episode of a shard end as ``infra``, and sign the shard again."""
     *lines, last = (shard / "episodes.jsonl").read_text().splitlines()
     row = EpisodeRow.from_json(json.loads(last))
     (shard / row.trace).unlink()
@@ -363,7 +363,7 @@ def as_infra(shard: Path, key: SigningKey | None = None) -> Path:
 
 
 def with_settings(shard: Path, settings: dict[str, Any], key: SigningKey | None = None) -> Path:
-    """Change settings in the configuration of a shard, and sign it again."""
+    """Change settings in the configuration of a shard, and sign the shard again."""
     manifest = json.loads((shard / "run.json").read_text())
     manifest["config"] |= settings
     (shard / "run.json").write_text(json.dumps(manifest, indent=2) + "\n")

@@ -1,4 +1,4 @@
-"""Agent code that overwrites process 1 of its box, so that it ends only by SIGKILL."""
+"""Agent code that overwrites process 1 of its box, so that only SIGKILL ends process 1."""
 
 import platform
 
@@ -38,7 +38,7 @@ connection.connect(sys.argv[1])
 connection.sendall(result)
 time.sleep(600)
 """
-"""It then sends what happened to the socket of its first argument, and sleeps."""
+"""Then it connects to the socket that its first argument names, sends the result, and sleeps."""
 OVERWRITTEN = b"overwritten"
 needs_its_processor = pytest.mark.skipif(
     platform.machine() != "x86_64", reason="the instructions are those of x86_64"

@@ -9,8 +9,8 @@ from unicodedata import normalize
 def usual_characters(text: str) -> str:
     """Return a text in the form NFKD, except that accents in a row keep their order.
 
-    Each character is replaced by itself. The form NFKD of a whole text sorts accents, which takes
-    quadratic time for many in a row, and agents write such texts. Source: Unicode, UAX #15.
+    Each character is replaced separately. The form NFKD of a whole text sorts accents in a row,
+    which takes quadratic time, and an agent can write many of them. Source: Unicode, UAX #15.
     """
     return text if text.isascii() else "".join(map(_usual_form, text))
 

@@ -66,8 +66,8 @@ class BoxUsers:
     def reap(self, is_owned: OwnerCheck, is_gone: Callable[[int], bool] = lambda user: True) -> int:
         """Release the users without an owner of which no process runs, and return their number.
 
-        ``is_gone`` removes what is named after a user, kills the processes in it, and returns
-        whether that succeeded.
+        ``is_gone`` removes what is named after a user, such as a control group with its processes,
+        and returns whether that succeeded.
         """
         if not os.path.lexists(self._folder):
             return 0

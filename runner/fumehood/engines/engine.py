@@ -277,8 +277,8 @@ class NotBegun(InfraError):
 
 
 BEGIN_TIMEOUT_S = 10.0
-"""Within this time, a further program of a box begins. Until then, the box cannot be paused, so
-what it writes is not measured exactly."""
+"""Time in which a further program of a box must begin. Before it begins, the box cannot be paused,
+so what the box writes is not measured exactly."""
 
 
 class TooLarge(Exception):
@@ -353,8 +353,8 @@ class LiveWorkspaceBox(WorkspaceBox, Protocol):
             A function that returns its exit status, or None while it runs.
 
         Raises:
-            NotBegun: it does not begin in :data:`BEGIN_TIMEOUT_S`. The box was killed, if this user
-                may signal its processes.
+            NotBegun: the command does not begin in :data:`BEGIN_TIMEOUT_S`. The box was killed, if
+                this user may signal its processes.
         """
 
 

@@ -43,14 +43,14 @@ _LISTENING = re.compile(rb"^ *\d+: (\w+:\w+) \S+ 0A \w+:(\w+) ", re.MULTILINE)
 """A line of a socket that listens, with its address and the number of unaccepted connections.
 Source: linux/net/ipv4/tcp_ipv4.c, get_tcp4_sock."""
 _UNLISTED_MAX = 4
-"""Unaccepted connections without a line, whose data is not counted: connections that a program
-accepts while the lists are read, and few that their clients reset."""
+"""Maximum number of unaccepted connections without a line whose data does not count: a program
+accepts some while the lists are read, and clients reset a few."""
 LOOKS = 8
-"""At a box above the limit before it is killed: a program that accepts many connections can seem to
-have unlisted ones, but not each time."""
+"""Number of looks at a box above the limit, before it is killed. A program that accepts many
+connections can seem to have unlisted ones, but not at each look."""
 _SOCKETS = re.compile(rb"^sockets: used (\d+)", re.MULTILINE)
-"""Sockets of a network namespace, in /proc/PID/net/sockstat. It includes connections that a client
-has reset."""
+"""Number of sockets of a network namespace, in /proc/PID/net/sockstat. It includes connections that
+a client has reset."""
 _PAGES = re.compile(rb"^TCP: .* mem (\d+)", re.MULTILINE)
 """Pages in the queues of all TCP connections of the machine, in /proc/PID/net/sockstat. Each
 processor can have one more megabyte. Source: linux/net/sock.h, SK_MEMORY_PCPU_RESERVE."""
@@ -157,8 +157,8 @@ def queued_bytes(pid: int, limit_bytes: int = 0) -> int:
     """Return the memory of the queues, at most, in the network namespace of a process; 0 if it has
     ended.
 
-    The data of connections that their clients have reset is estimated as that of all TCP
-    connections of the machine.
+    If clients have reset more than ``_UNLISTED_MAX`` connections, their data is estimated as that
+    of all TCP connections of the machine.
 
     Args:
         pid: of the process.
@@ -201,7 +201,7 @@ def _unlisted(table: bytes, listed: Sequence[bytes]) -> int:
     for address, count in _LISTENING.findall(table):
         waiting[address] += int(count, 16)
     for address in listed:
-        # Otherwise, a socket listens on this port of all addresses.
+        # If no socket listens on this address, one listens on this port of all addresses.
         waiting[address if address in waiting else _of_all_addresses(address)] -= 1
     return sum(count for count in waiting.values() if count > 0)
 

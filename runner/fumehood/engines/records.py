@@ -61,7 +61,8 @@ class SessionRecord:
     """``argv[0]`` of processes that belong to the box but left the session; no other process has
     it. Empty if none can leave."""
     first: int | None = None
-    """Process ID of process 1 of the box; None if the box has no process namespace."""
+    """Process ID of process 1 of the box; None if it is not known, or if there is no process
+    namespace."""
     first_start: int | None = None
     """Start time of process 1 in clock ticks."""
 

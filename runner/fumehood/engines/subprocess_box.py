@@ -154,16 +154,16 @@ class ChildBox:
         return None if self._closed else self._pid
 
     def hold_first(self, pid: int) -> bool:
-        """Kill process 1 of the box, and so all its processes, with the group.
+        """From now on, kill process 1 together with the group, and so all processes of the box.
 
-        The child does not suffice: a process of the same user can overwrite process 1 through
-        ``/proc/1/mem``, so that it no longer ends with its parent.
+        Killing the group is not sufficient: a process of the same user can overwrite process 1
+        through ``/proc/1/mem``, so that process 1 no longer ends with its parent.
 
         Args:
-            pid: of process 1, as this process sees it.
+            pid: process ID of process 1 outside the box.
 
         Returns:
-            False if the child has no such process any more.
+            True; False if process 1 has ended or is not a child of the box's child process.
         """
         try:
             handle = os.pidfd_open(pid)
@@ -262,8 +262,8 @@ class ChildBoxEngine:
         """Return the boxes whose owner is gone.
 
         The kernel kills a box when its parent dies, except if the parent dies before the first
-        process of the box has requested it (PR_SET_PDEATHSIG), or if an agent has overwritten this
-        process.
+        process of the box has requested it (PR_SET_PDEATHSIG), or if an agent has overwritten the
+        first process.
         """
         return self._records.orphans(is_owned)
 

@@ -401,11 +401,12 @@ def own_plan(folder: Path, *, is_estimated: bool = False) -> Plan:
 
     Args:
         folder: of the experiment.
-        is_estimated: whether episodes are played that are no part of the experiment.
+        is_estimated: whether episodes for an estimate are played, which are no part of the
+            experiment.
 
     Raises:
-        InputError: the folder holds no readable plan, this user did not sign it, or there are
-            runs to start and another user signed a merged shard.
+        InputError: the folder holds no readable plan, this user did not sign it, or another key
+            signed a merged shard and there are runs to start or an estimate to play.
     """
     path, key = folder / PLAN_FILE, user_key().public
     plan, value = _read_frozen(path)

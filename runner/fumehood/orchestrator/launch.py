@@ -126,8 +126,8 @@ def resume_run(
         The content of the finished run.
 
     Raises:
-        InputError: the folder was changed, an agent that it names cannot be used, or an episode is
-            missing and another user signed a merged shard.
+        InputError: the folder was changed, an agent that it names cannot be used, or another key
+            signed a merged shard and an episode is missing or ended as ``infra``.
         InfraError: the services do not start.
         Stopped: a signal was received.
     """

@@ -94,7 +94,7 @@ class _Part:
             "seal": digest_bytes(self.files[SEAL]),
             "episodes": len(self.run.rows()),
             **{name: manifest[name] for name in SHARD_FACTS if name in manifest},
-            # A signer could state another key.
+            # The signer of a shard could state another key in its manifest.
             "signing_key": self.run.provenance.key,
         }
 

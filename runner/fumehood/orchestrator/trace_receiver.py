@@ -30,7 +30,7 @@ FLUSH_S = 2.0
 LOOK_S = 1.0
 """Interval at which an episode that waits for its next seat is checked."""
 SILENT_S_MAX = 120.0
-"""How long no message may arrive while the service answers."""
+"""How much longer to wait for a message while the service answers."""
 
 
 def rejection_kind(field: str) -> InfraKind:
@@ -130,11 +130,11 @@ class TraceReceiver:
         """Wait for the end of the stream, while messages arrive or the service answers.
 
         Code that took over the processes of some episodes may have sent more than can be read in
-        ``timeout_s``. The service reads one large message at a time, and ends such a process.
+        ``timeout_s``. The service reads one large message at a time, and ends these processes.
 
         Args:
-            timeout_s: how long no message may arrive until ``is_alive`` is asked, seconds.
-            is_alive: returns whether the service answers; then the wait goes on, for
+            timeout_s: how long no message may arrive before ``is_alive`` is called, seconds.
+            is_alive: returns whether the service answers; if it does, the wait continues, for
                 ``SILENT_S_MAX`` at most.
         """
         received, silent_s = -1, 0.0

@@ -61,7 +61,7 @@ def shard_damage(path: Path, plan: Mapping[str, bytes]) -> Iterator[tuple[str, s
 def require_own_shards(path: Path, manifest: JsonObject, key: str) -> None:
     """Check that no other key signed a shard of a merged run, before an episode of it is played.
 
-    The configuration of a merged run is that of its shards. It chooses the agents and the hosts
+    The configuration of a merged run comes from its shards. It chooses the agents and the hosts
     that get keys.
 
     Args:

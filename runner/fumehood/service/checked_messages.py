@@ -80,10 +80,10 @@ class CheckedMessages:
         self._use_up(MESSAGE_BYTES)
         match message:
             case Records(records):
-                # Otherwise one message could keep the service from reading those of others.
+                # Otherwise, one message could delay the messages of other episodes.
                 size_bytes = sum(len(record.event_json) for record in records[:-1])
                 if len(records) > BATCH_EVENTS or size_bytes >= BATCH_BYTES:
-                    raise ValueError("one message has too many events")
+                    raise ValueError("one message has too many or too large events")
                 for record in records:
                     self._add(record, is_last=record is records[-1])
                     self._unsent.append(record)

@@ -39,10 +39,10 @@ LIBRARY_VARIABLES = {
     "GRPC_ENABLE_FORK_SUPPORT": "0",
     "GRPC_EXPERIMENTS": "-event_engine_client,-event_engine_listener",
 }
-"""Environment variables of a process that forks, for libraries of C and C++.
+"""Environment variables of a process that forks, for libraries in C and C++.
 
-With several threads it could not fork safely. Without its event engine, gRPC polls in the thread
-that waits for the message, so a call takes nine tenths of the time and wakes fewer threads.
+A process with several threads could not fork safely. Without its event engine, gRPC polls in the
+thread that waits for the message, so a call takes nine tenths of the time and wakes fewer threads.
 """
 READY_TIMEOUT_S = 120.0
 """Time for the imports."""

@@ -86,7 +86,7 @@ machine."""
 _OWNERS_OF_SOCKETS = (0x8901, 0x8902)
 """FIOSETOWN and SIOCSPGRP, requests of ioctl(2) that do the same as F_SETOWN."""
 _COMMAND = 0xFFFF_FFFF
-"""The kernel reads 32 bits of the commands of fcntl and ioctl, and ignores the others."""
+"""Mask: the kernel reads only the lower 32 bits of the commands of fcntl and ioctl."""
 _SOCKET_TYPE, _SENDING_TYPES = 0xF, (2, 3)
 """SOCK_DGRAM and SOCK_RAW, which send to any address. Source: unix(7)."""
 _SHARED_ANONYMOUS = 0x21

@@ -169,8 +169,8 @@ def parsed_question(question: bytes) -> Any:
     """Return the content of a question, which code of an agent may have written.
 
     Raises:
-        QuestionFailed: it has too many values.
-        ValueError: it is not JSON.
+        QuestionFailed: the question has too many values.
+        ValueError: the question is not JSON.
     """
     with parsing(len(question)):
         if is_slow_to_parse(question):

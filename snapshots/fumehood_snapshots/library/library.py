@@ -113,7 +113,7 @@ class LiveLibrary:
         Args:
             fetcher: fetches pages.
             provider: answers queries; None if searches are not possible.
-            extractor: name of what reads the text of a page.
+            extractor: name of the extractor for the text of pages.
         """
         self._fetcher = fetcher
         self._provider = provider

@@ -103,7 +103,7 @@ def test_a_seat_stores_at_most_64_mib() -> None:
         return ScriptedReply(text="x" * int(asked.request["messages"][0]["content"]))
 
     def ask(seat: Asker, text_bytes: int) -> int:
-        """Ask for a response with so much text, and return the size of all that may be stored."""
+        """Ask for ``text_bytes`` of text, and return the size of request and response."""
         request = json.dumps(chat(text=f"{text_bytes:08}"), separators=(",", ":"))
         status, response = seat.http.send(CHAT, request)
         assert status == 200

@@ -20,7 +20,7 @@ class Relay:
         self._refusals = refusals
         self._ends: list[socket.socket] = []
         self.accepted = 0
-        """Number of connections, also of those that were closed or cut."""
+        """Number of connections, including those that were closed or cut."""
         self._lock = Lock()
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(path))

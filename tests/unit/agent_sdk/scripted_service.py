@@ -64,7 +64,7 @@ class ScriptedService(pb_grpc.ToolServiceServicer):
         """Cleared to let requests for the task wait."""
         self.tasks_requested = Semaphore(0)
         self.task_deadlines_s: list[float] = []
-        """Time that each request for the task leaves; enormous without a deadline."""
+        """Time until the deadline of each request for the task; enormous without a deadline."""
         self._answers_by_id: dict[str, pb.CallToolResponse] = {}
         self._locks_by_id: dict[str, Lock] = {}
         self._lock = Lock()

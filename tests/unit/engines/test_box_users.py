@@ -88,7 +88,7 @@ def test_processes_in_the_group_of_a_lost_user_are_killed(folder: Path) -> None:
     with subprocess.Popen(["sleep", "600"], user=user, group=user, extra_groups=[]) as left:
         try:
             group.add(left.pid)
-            # An ended process that nothing has waited for still has its user.
+            # An ended process has its user until its parent waits for it.
             users.reap(owner_is_alive, remove_group)
             assert left.wait(60) == -signal.SIGKILL
         finally:

@@ -55,7 +55,7 @@ def test_data_on_reset_connections_counts_until_they_are_accepted(host: str) -> 
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0", "::1", "::"])
-def test_listed_connections_are_not_taken_for_reset_ones(host: str) -> None:
+def test_listed_connections_are_not_counted_as_reset_ones(host: str) -> None:
     with ExitStack() as stack:
         server = stack.enter_context(listening(host))
         before = queued_bytes(os.getpid())
@@ -131,7 +131,7 @@ def test_a_check_that_waits_does_not_delay_the_next_one() -> None:
 
 
 def listening(host: str) -> socket.socket:
-    """Return a socket that accepts no connection by itself."""
+    """Return a socket that listens; it accepts no connection until ``accept`` is called."""
     if ":" not in host:
         return socket.create_server((host, 0), backlog=1000)
     try:

@@ -313,7 +313,7 @@ def test_a_seat_can_answer(approve: bool) -> None:
     assert (paid.failure is None) is approve
 
 
-def test_an_answer_is_yes_or_no() -> None:
+def test_an_answer_is_true_or_false() -> None:
     gate = {key: value for key, value in GATE.items() if key != "approve_if"}
     moves = (
         ask(),

@@ -127,7 +127,7 @@ def test_a_short_file_does_not_expand_without_limit(
 def test_an_episode_may_have_exactly_the_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each chunk counts when it is read, and each reference to it counts as 64 bytes more."""
+    """A chunk counts when it is read and at each reference, each time with 64 bytes more."""
     cassette, exchange = Cassette(tmp_path), replace(EXCHANGE, request=b"x" * 1000)
     cassette.write("e", [exchange])
     counted = 2 * sum(len(body) + 64 for body in (exchange.request, exchange.response))

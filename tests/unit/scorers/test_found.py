@@ -1,4 +1,4 @@
-"""A failed check states what the episode has where the criterion looks."""
+"""A failed check states what its criterion found in the episode."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def test_a_number_of_the_task_cannot_become_true_in_its_trace() -> None:
         CheckedMessages(spec, TRACE_BYTES_MAX).add(forging_entries.records(forged))
 
 
-def test_the_longest_usual_message_is_taken() -> None:
+def test_the_longest_usual_message_is_accepted() -> None:
     stream = TraceStream()
     stream.record(EpisodeOpened(episode_spec()))
     for _ in range(2 * BATCH_EVENTS):

@@ -1,4 +1,4 @@
-"""The environment variables that processes which fork set for libraries."""
+"""The environment variables for libraries in processes that fork."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ USE_GRPC = "import grpc; grpc.insecure_channel('unix:/none').close()"
 
 
 def test_the_installed_grpc_knows_its_experiments() -> None:
-    """It prints a line about each one that it does not know, and then uses its default."""
+    """It prints a line about each one that it does not know, and ignores the setting."""
     done = subprocess.run(
         [sys.executable, "-c", USE_GRPC],
         env={**os.environ, **LIBRARY_VARIABLES},

@@ -129,7 +129,7 @@ class LateralThinking:
         if not text:
             return None
         game["round"] += 1
-        # Any other line separator could add a line to the briefing.
+        # All line separators, because a question with one could add a line to the briefing.
         question = next(iter(text.splitlines()), "").strip()
         hint = self._hint(game, question)
         if hint:

@@ -222,7 +222,7 @@ class Daemon:
         or None while it runs.
 
         Raises:
-            NotBegun: it does not begin in time.
+            NotBegun: the command does not begin in ``BEGIN_TIMEOUT_S``.
         """
         action = "run a command in a container"
 
@@ -234,7 +234,7 @@ class Daemon:
 
         number = self._ask(action, create)
         with self.converting_errors(action):
-            # Not repeated, because a command can run only once.
+            # The request is not repeated, because a command can be started only once.
             self._begin(number)
 
         def status() -> int | None:

@@ -494,7 +494,7 @@ class DockerBox:
         self._output = output
         self._lock = Lock()
         self._first: FirstProcess | None = None
-        """Found before the first program is started in the box."""
+        """None until :meth:`execute` starts a program in the box."""
         self._killed_for: ExitReason | None = None
         self._exit: Exit | None = None
         self._closed: BoxOutput | None = None
@@ -593,7 +593,7 @@ class DockerBox:
                 raise
 
     def _kill_first(self, reason: ExitReason) -> None:
-        """Kill the container without the daemon, if this is possible and could be necessary."""
+        """Kill the container without the daemon, if :meth:`execute` found its first process."""
         if self._first is not None and self._first.kill():
             self._killed_for = self._killed_for or reason
 

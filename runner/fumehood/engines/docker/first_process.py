@@ -2,7 +2,7 @@
 
 dockerd answers no request about a container, not even one to kill it, while a program that it
 starts there has not begun. A process of a workspace can stop that program before it begins. When
-the first process of a container ends, the kernel kills all others, also stopped ones.
+the first process of a container ends, the kernel kills all others, including stopped ones.
 """
 
 from __future__ import annotations
@@ -22,20 +22,21 @@ class FirstProcess:
 
         Args:
             container: ID of the container.
-            pid: of its first process as the daemon states it; None for none. The daemon can be on
-                another machine, so the process counts only if its control group has the ID.
+            pid: of its first process, as the daemon states it; None for none. The daemon can be on
+                another machine, so the process is used only if the name of its control group
+                contains the ID.
         """
         self._handle = None if pid is None else _opened(container, pid)
 
     def kill(self) -> bool:
-        """Kill all processes of the container; return whether it ran and this user may kill it."""
+        """Kill all processes of the container; return False if it ended or no process was found."""
         if self._handle is None or _has_ended(self._handle):
             return False
         signal.pidfd_send_signal(self._handle, signal.SIGKILL)
         return True
 
     def close(self) -> None:
-        """Forget the process."""
+        """Close the handle of the process."""
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None

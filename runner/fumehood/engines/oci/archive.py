@@ -34,7 +34,7 @@ ROOT_BYTES_MAX = 16 << 30
 _ENTRIES_MAX = 1 << 20
 """Of all layers together, like ``ROOT_BYTES_MAX``. Folders that no layer lists count, too."""
 _PATHS_BYTES_MAX = 256 << 20
-"""Of the paths of all files and folders together. Python keeps them in memory as a whole."""
+"""Of the paths of all files and folders together. Python keeps each whole path in memory."""
 _LAYERS_MAX = 127
 """The limit of some of Docker's storage drivers. Each layer is an open file during unpacking."""
 _TOO_LARGE = (
@@ -286,7 +286,7 @@ class _Node:
 
 
 def _merged(layers: list[tarfile.TarFile], left: _Left) -> _Node:
-    """Return the tree of all layers, without those files that a later layer removes.
+    """Return the tree of all layers, without the files that a later layer removes.
 
     Raises:
         ValueError: the folders that no layer lists, or the paths, exceed a limit.
@@ -297,7 +297,7 @@ def _merged(layers: list[tarfile.TarFile], left: _Left) -> _Node:
         for entry in layer.getmembers():
             if _WHITEOUT in entry.name and _is_whiteout(parts := _parts(entry.name)):
                 _remove(top, parts)
-        # Parts are not kept: those of a million deep paths have a gigabyte.
+        # The parts of paths are not kept: those of a million deep paths take a gigabyte.
         for entry in layer.getmembers():
             parts = _parts(entry.name)
             if parts and not _is_whiteout(parts):

@@ -513,7 +513,7 @@ class EpisodeWorkspace:
         Raises:
             InfraError: the engine cannot start or read an unused workspace either, or another
                 process of the host killed a box, which no agent can cause.
-            BadArtifacts: both calls failed, or a program of the workspace did not begin, and the
+            BadArtifacts: both calls failed, or a program did not begin in the workspace, and the
                 engine can read an unused workspace.
         """
         try:

@@ -64,7 +64,7 @@ def leave_connections_unaccepted(deadline: float) -> int:
 
 
 def leave_reset_connections_unaccepted(deadline: float) -> int:
-    """Return the number of bytes that reset connections hold. The kernel lists none of them."""
+    """Return the number of bytes that reset connections hold, which the kernel does not list."""
     total = 0
     with ExitStack() as stack:
         while total < SHARE_BYTES and time.monotonic() < deadline:
