@@ -51,7 +51,8 @@ def test_the_page_has_every_file_and_command() -> None:
 def test_the_page_uses_no_run_folder_of_the_readme() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     of_readme, of_page = (set(re.findall(r"--out (\S+)", text)) for text in (readme, SECTION))
-    assert of_readme and of_page
+    assert of_readme
+    assert of_page
     assert not of_readme & of_page
 
 
