@@ -154,7 +154,7 @@ def test_a_missing_image_is_named(tmp_path: Path) -> None:
     {
         "suite: sample\nagnets: [noop]\n": "agnets: is not a known key; did you mean 'agents'?",
         "suite: sample\nsuite: other\n": ":2: the key 'suite' is repeated",
-        "suite: [sample\n": ":2: expected",
+        "suite: [sample\n": ":1: the file ends too early: expected",
         "suite: sample\nagents: [noop]\ntrials: many\n": "trials",
         "- a\n- b\n": "must contain settings",
         "suite: sample\nagents: [noop]\nlimits: {memory: 3}\n": (

@@ -522,6 +522,20 @@ def test_a_folder_with_content_is_not_replaced(shards: list[Path]) -> None:
         merged(shards[0], *shards)
 
 
+@pytest.mark.parametrize("below", [(), ("run",), ("runs", "run")])
+def test_a_file_is_named_instead_of_the_folder(
+    shards: list[Path], tmp_path: Path, below: tuple[str, ...]
+) -> None:
+    file = tmp_path / "shelled.txt"
+    file.write_text("text")
+    out = file.joinpath(*below)
+    with pytest.raises(InputError, match=f"^{file} is a file: choose another folder$"):
+        merged(out, *shards)
+    with pytest.raises(InputError, match=f"^{file} is a file: choose another --out$"):
+        start_run(config_of(tasks_in(tmp_path)), out, QUIET)
+    assert file.read_text() == "text"
+
+
 @pytest.mark.slow
 def test_a_resumed_shard_is_merged_with_all_its_attempts(
     shards: list[Path], played: Path, tmp_path: Path

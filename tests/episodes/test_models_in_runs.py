@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 import yaml
 
 from fumehood.testing.scripted_models import ScriptedModels
+from fumehood.testing.scripted_replies import ScriptedReply
 from tests.architecture.project import ROOT
 from tests.parts.clumsy_model import clumsy
 from tests.parts.commands import fumehood, fumehood_json, run_fumehood
@@ -187,7 +189,7 @@ def test_a_missing_recording_is_a_failure_of_the_agent_and_is_reported(runs: Run
 
 @pytest.mark.slow
 def test_a_budget_ends_the_work(runs: Runs) -> None:
-    runs.run("short", "-a", "react", "--engine", "process", budget={"calls": 2})
+    result = runs.run("short", "-a", "react", "--engine", "process", budget={"calls": 2})
     assert set(runs.outcomes("short")) == {"out_of_budget(model_calls)"}
     assert len(runs.events("short", "model_call")) == 4
     budget = {"kind": "model_calls", "limit": 2, "used": 2, "requested": 1}
@@ -196,6 +198,25 @@ def test_a_budget_ends_the_work(runs: Runs) -> None:
     task = json.loads(TASKS.read_text().splitlines()[0])["task_id"]
     shown = fumehood("show", str(folder), task)
     assert "refused: out_of_budget (requests: it may need 1, and 2 of 2 are used)" in shown
+    assert (result["models"]["react"]["refused"], result["models"]["react"]["failed"]) == (2, 0)
+    assert re.search("^models: react 4 calls, .*; 2 refused$", fumehood("score", str(folder)), re.M)
+
+
+def test_refused_and_failed_requests_are_counted_without_a_reply(tmp_path: Path) -> None:
+    with ScriptedModels(lambda _: ScriptedReply(status=400)) as models:
+        runs = Runs(tmp_path, models.address)
+        words = ("-a", "react", "--engine", "process")
+        failed = runs.run("failed", *words, probe=False)
+        refused = runs.run("refused", *words, probe=False, budget={"tokens": 1})
+    costs = failed["models"]["react"]
+    assert costs["failed"] == len(runs.events("failed", "model_call")) > 0
+    assert costs["refused"] == 0
+    printed = fumehood("score", str(tmp_path / "failed"))
+    assert re.search(f"^models: react .* tokens.*; {costs['failed']} failed$", printed, re.M)
+    costs = refused["models"]["react"]
+    assert (costs["calls"], costs["refused"], costs["failed"]) == (0, 2, 0)
+    printed = fumehood("score", str(tmp_path / "refused"))
+    assert "models: react 0 calls, 0 tokens; 2 refused\n" in printed
 
 
 @pytest.mark.slow

@@ -48,6 +48,14 @@ def test_the_page_has_every_file_and_command() -> None:
     assert len(COMMANDS) == 3
 
 
+def test_the_page_uses_no_run_folder_of_the_readme() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    of_readme, of_page = (set(re.findall(r"--out (\S+)", text)) for text in (readme, SECTION))
+    assert of_readme
+    assert of_page
+    assert not of_readme & of_page
+
+
 @pytest.mark.slow
 def test_the_cost_is_reported(printed: list[str]) -> None:
     assert "models: react 6 calls, 364 tokens, $0.000052\n" in printed[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -207,6 +208,7 @@ def _configure_logs() -> None:
 
 def _click_message(error: click.ClickException) -> str:
     """Return the message; it names the environment variable if the value came from one."""
+    error = _in_plain_words(error)
     if isinstance(error, click.BadParameter) and error.ctx and error.param:
         name, prefix = str(error.param.name), error.ctx.auto_envvar_prefix
         if prefix and error.ctx.get_parameter_source(name) is ParameterSource.ENVIRONMENT:
@@ -217,6 +219,21 @@ def _click_message(error: click.ClickException) -> str:
     if type(error) is click.UsageError and error.ctx:
         return f"{message}; see: {error.ctx.command_path} --help"
     return message
+
+
+def _in_plain_words(error: click.ClickException) -> click.ClickException:
+    """Return an error; that of a wrong whole number states its bounds."""
+    if not (isinstance(error, click.BadParameter) and error.param):
+        return error
+    kind = error.param.type
+    pattern = r"(.*) is not (?:a valid integer.*|in the range .*)\."
+    wrong = re.fullmatch(pattern, error.message, re.DOTALL)
+    if wrong is None or not isinstance(kind, click.types.IntParamType):
+        return error
+    low, high = (getattr(kind, name, None) for name in ("min", "max"))
+    bounds = ("" if low is None else f" from {low}") + ("" if high is None else f" to {high}")
+    message = f"must be a whole number{bounds}, not {wrong[1]}"
+    return click.BadParameter(message, error.ctx, error.param, error.param_hint)
 
 
 def _escape_values(_: object, __: str, event: EventDict) -> EventDict:

@@ -316,7 +316,7 @@ def _model_line(event: dict[str, Any]) -> str:
             tokens = event["spent"]["model_tokens"]
             return f"model request to {event['model']}: {tokens:,} tokens{status}"
         case "model_refused":
-            needs = ", ".join(event["needs"])
+            needs = ", ".join(f"{name} in {place}" for name, place in event["needs"].items())
             if budget := event.get("budget"):
                 kind = BudgetKind(budget["kind"])
                 left = f"{budget['used']:,} of {budget['limit']:,} are used"

@@ -27,7 +27,7 @@ from pydantic import (
 )
 
 from fumehood.benchmarks.shared.validation_errors import field_errors
-from fumehood.benchmarks.shared.yaml_text import load_yaml
+from fumehood.benchmarks.shared.yaml_text import line_and_problem, load_yaml
 from fumehood.core.errors import InputError
 from fumehood.core.ledger import BudgetKind
 from fumehood.gateway.capabilities import Capability, is_grant
@@ -687,15 +687,17 @@ def parse_yaml(path: Path, content: str) -> dict[str, Any]:
     Raises:
         InputError: the file is not readable YAML, with its line, or contains no object.
     """
+    text = ""
     try:
-        settings = load_yaml(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        settings = load_yaml(text)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise InputError(f"{path}: is not UTF-8 text") from None
     except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise InputError(f"{path}:{line}: {error.problem}") from None
+        line, problem = line_and_problem(text, error)
+        raise InputError(f"{path}:{line}: {problem}") from None
     except yaml.YAMLError as error:
         raise InputError(f"{path}: {' '.join(str(error).split())}") from None
     except RecursionError:

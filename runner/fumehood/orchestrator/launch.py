@@ -32,7 +32,7 @@ from fumehood.orchestrator.setup import RunSetup
 from fumehood.orchestrator.stop_signals import StopRequests, deferred_stop_signals
 from fumehood.orchestrator.workspaces.checkpoints import check_not_kept
 from fumehood.orchestrator.workspaces.plans import is_inside
-from fumehood.records.files import make_private_folder
+from fumehood.records.files import file_at, make_private_folder
 from fumehood.records.frozen_suite import suite_digest
 from fumehood.records.redaction import Redaction
 from fumehood.records.row import EpisodeName, EpisodeRow
@@ -253,9 +253,9 @@ def _as_damaged(row: EpisodeRow) -> EpisodeRow:
 def _create_folder(out: Path) -> Path:
     try:
         make_private_folder(out)
-    except FileExistsError:
-        raise InputError(f"{out} is a file: choose another --out") from None
     except OSError as error:
+        if file := file_at(out):
+            raise InputError(f"{file} is a file: choose another --out") from None
         raise InputError(f"{out} cannot be written: {error.strerror}") from None
     return out
 

@@ -34,6 +34,7 @@ from fumehood.orchestrator.run_plan import config_of, planned_of
 from fumehood.orchestrator.shards import Shard
 from fumehood.records.cassette import CASSETTE_FOLDERS, Cassette
 from fumehood.records.files import (
+    file_at,
     make_private_folder,
     open_no_link,
     open_plain,
@@ -131,9 +132,11 @@ def merge(out: Path, shards: Sequence[Path], trust: Trust) -> None:
 @contextmanager
 def _whole_folder(out: Path) -> Iterator[Path]:
     """Yield a folder beside ``out`` that becomes ``out`` at the end, or is removed on an error."""
+    if file := file_at(out):
+        raise InputError(f"{file} is a file: choose another folder")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        if out.exists() and any(out.iterdir()):
             raise InputError(f"{out} is not empty: choose another folder")
         partial = Path(mkdtemp(prefix=f".{out.name}.", dir=out.parent))
         try:

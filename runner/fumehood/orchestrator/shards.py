@@ -78,9 +78,11 @@ def shard_setting(text: str, variables: Mapping[str, str]) -> str:
             return str(Shard.parse(f"{index + 1}/{tasks}"))
         return str(Shard.parse(f"{int(variables['JOB_COMPLETION_INDEX']) + 1}/{count}"))
     except (KeyError, ValueError) as error:
-        if _SHARD.fullmatch(text):
-            raise InputError(f"--shard {error}") from None
+        if word != AUTO:
+            raise InputError(
+                f"--shard {error}; with Slurm or Kubernetes, use auto or auto/N"
+            ) from None
         raise InputError(
-            f"--shard {text or repr(text)}: use auto in a job array of Slurm, auto/N with the "
+            f"--shard {text}: use auto in a job array of Slurm, auto/N with the "
             "number N of completions in an indexed Job of Kubernetes, and K/N elsewhere"
         ) from None

@@ -94,6 +94,13 @@ def make_private_folder(path: Path) -> None:
     path.mkdir(mode=0o700, exist_ok=True)
 
 
+def file_at(path: Path) -> Path | None:
+    """Return the part of the path of a folder that is no folder, such as a file; None if there
+    is none."""
+    parts = (path, *path.parents)
+    return next((part for part in parts if os.path.lexists(part) and not os.path.isdir(part)), None)
+
+
 def write_export(path: Path, content: bytes) -> None:
     """Write a regular file that the user exports; raises like :func:`write_plain`."""
     with open(path, "wb", opener=open_export) as file:

@@ -226,6 +226,10 @@ class ModelCosts:
     """Millionths of a dollar beyond the bounds of episodes, together."""
     not_recorded: int = 0
     """Requests of a replay without a recording."""
+    refused: int = 0
+    """Requests that were refused, or whose seat ended before the response."""
+    failed: int = 0
+    """Other requests with another status than 200."""
 
     def plus(self, other: ModelCosts) -> ModelCosts:
         """Return the sum of both."""
@@ -241,7 +245,10 @@ class ModelCosts:
         over += [dollars(self.microusd_over)] if self.microusd_over else []
         beyond = f"; {' and '.join(over)} beyond the budget" if over else ""
         missing = f"; {self.not_recorded:,} without a recording" if self.not_recorded else ""
-        return f"{self.calls:,} calls, {self.tokens:,} tokens{money}{beyond}{missing}"
+        lost = [f"{self.refused:,} refused"] if self.refused else []
+        lost += [f"{self.failed:,} failed"] if self.failed else []
+        others = f"; {', '.join(lost)}" if lost else ""
+        return f"{self.calls:,} calls, {self.tokens:,} tokens{money}{beyond}{missing}{others}"
 
 
 def model_costs(folder: RunReader, rows: Iterable[EpisodeRow]) -> dict[str, ModelCosts]:
@@ -269,10 +276,14 @@ def model_costs(folder: RunReader, rows: Iterable[EpisodeRow]) -> dict[str, Mode
 
 def _seat_costs(events: Iterable[JsonObject], seat: Mapping[str, Any]) -> ModelCosts | None:
     """Return the model costs of one seat in one episode; None if it made no model request."""
-    calls: list[Any] = [
-        event for event in events if event["kind"] == "model_call" and event["seat"] == seat["name"]
-    ]
-    if not calls:
+    own: list[Any] = [event for event in events if event.get("seat") == seat["name"]]
+    calls = [event for event in own if event["kind"] == "model_call"]
+    # The request of a response that is too large is one of the calls.
+    refused = sum(
+        event["kind"] == "model_refused" and event["reason"] != "response_too_large"
+        for event in own
+    )
+    if not calls and not refused:
         return None
     tokens, microusd = (
         sum(call["spent"].get(kind, 0) for call in calls)
@@ -286,6 +297,8 @@ def _seat_costs(events: Iterable[JsonObject], seat: Mapping[str, Any]) -> ModelC
         tokens_over=max(0, tokens - bounds.get("model_tokens", tokens)),
         microusd_over=max(0, microusd - bounds.get("model_microusd", microusd)),
         not_recorded=sum(call["status"] == NOT_RECORDED_STATUS for call in calls),
+        refused=refused,
+        failed=sum(call["status"] not in (200, NOT_RECORDED_STATUS) for call in calls),
     )
 
 

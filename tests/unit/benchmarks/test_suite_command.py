@@ -103,7 +103,11 @@ def test_an_oracle_with_an_unknown_tool_is_rejected_even_if_a_fault_answers_its_
 @pytest.mark.parametrize(
     ("variable", "value", "message"),
     [
-        ("FUMEHOOD_TRIALS", "many", "variable FUMEHOOD_TRIALS: 'many' is not a valid integer"),
+        (
+            "FUMEHOOD_TRIALS",
+            "many",
+            "FUMEHOOD_TRIALS: must be a whole number, not 'many'\n",
+        ),
         ("FUMEHOOD_TRIALS", "0", "FUMEHOOD_TRIALS: trials: should be greater than or equal to 1"),
     ],
 )
@@ -121,6 +125,30 @@ def test_a_wrong_environment_variable_is_named_in_the_error(
     with pytest.raises(SystemExit, match="2"):
         main()
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("resume . --prepare x", "'--prepare': must be a whole number from 0, not 'x'"),
+        ("resume . --prepare=-1", "'--prepare': must be a whole number from 0, not -1"),
+        ("run sample --prepare x", "'--prepare': must be a whole number, not 'x'"),
+        ("watch . --port 70000", "'--port': must be a whole number from 0 to 65535, not 70000"),
+        ("run sample --wall-time-s x", "'--wall-time-s': 'x' is not a valid float."),
+    ],
+)
+def test_a_wrong_number_is_refused_with_its_bounds(
+    words: str,
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from fumehood.cli.main import main
+
+    monkeypatch.setattr("sys.argv", ["fumehood", *words.split()])
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    assert capsys.readouterr().err == f"fumehood: Invalid value for {message}\n"
 
 
 def test_the_command_is_registered() -> None:

@@ -137,6 +137,14 @@ def test_a_mistake_is_one_line_with_its_place(
     assert "\n" not in str(refusal.value)
 
 
+def test_a_file_that_ends_too_early_is_reported_with_its_last_line(tmp_path: Path) -> None:
+    text = f"{TEXT.rstrip()}\nend: [\n"
+    path = write(tmp_path, text)
+    message = f"{path}:{text.count(chr(10))}: is not YAML: the file ends too early: expected"
+    with pytest.raises(InputError, match=f"^{re.escape(message)}"):
+        load_suite(str(path))
+
+
 def test_the_tool_and_the_functions_on_the_page_are_valid(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "declared_worlds.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -13,8 +14,10 @@ from rich.console import Console
 from fumehood.benchmarks.registry import load_suite
 from fumehood.cli.main import fumehood
 from fumehood.cli.progress import RunProgress
+from fumehood.cli.show import _model_line
 from fumehood.core.errors import InputError
 from fumehood.core.score import UNGRADED
+from fumehood.core.trace import ModelRefused
 from fumehood.records.run_reader import PLAN_FILE
 from fumehood_agent.in_process import InProcessSession
 from tests.architecture.project import ROOT
@@ -30,6 +33,21 @@ def invoke(*words: object) -> str:
         .invoke(fumehood, arguments, standalone_mode=False, catch_exceptions=False)
         .output
     )
+
+
+@pytest.mark.parametrize(
+    ("needs", "shown"),
+    [
+        ({}, ""),
+        ({"web_search": "tools[]"}, " (web_search in tools[])"),
+        ({"a": "b.c", "field:d": "d"}, " (a in b.c, field:d in d)"),
+    ],
+)
+def test_a_refused_model_request_is_shown_with_its_fields(
+    needs: dict[str, Any], shown: str
+) -> None:
+    event = ModelRefused(seat="a", reason="capability_not_granted", needs=needs).to_json()
+    assert _model_line(event) == f"model request refused: capability_not_granted{shown}"
 
 
 def test_a_failed_check_is_followed_by_what_was_expected_and_found(tmp_path: Path) -> None:

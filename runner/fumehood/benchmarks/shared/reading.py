@@ -16,7 +16,13 @@ from typing import Any, Generic, TypeVar
 import yaml
 
 from fumehood.benchmarks.shared.validation_errors import FieldError
-from fumehood.benchmarks.shared.yaml_text import JsonLoader, line_of, lines_of_items, load_yaml
+from fumehood.benchmarks.shared.yaml_text import (
+    JsonLoader,
+    line_and_problem,
+    line_of,
+    lines_of_items,
+    load_yaml,
+)
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import finite_number, no_constant, unique_keys
 
@@ -213,8 +219,8 @@ def _parse_yaml(text: str, path: Path) -> Any:
         # As JSON text, so that the same values are refused.
         return _parse(json.dumps(load_yaml(text, JsonLoader)), place, lenient=False)
     except yaml.MarkedYAMLError as error:
-        place = Place(path, error.problem_mark.line + 1 if error.problem_mark else 1)
-        reason = str(error.problem)
+        line, reason = line_and_problem(text, error)
+        place = Place(path, line)
     except yaml.YAMLError as error:
         reason = " ".join(str(error).split())
     except (TypeError, ValueError) as error:

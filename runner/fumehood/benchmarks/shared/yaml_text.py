@@ -11,6 +11,9 @@ import yaml
 
 _LEVELS_MAX = 200
 """Libyaml composes nested values recursively, without a limit."""
+_EARLY_END = re.compile(
+    r"(expected .*), but (?:got|found) '<stream end>'|found unexpected end of stream"
+)
 
 
 class PlainLoader(yaml.SafeLoader):
@@ -80,6 +83,15 @@ def load_yaml(text: str, loader: type[PlainLoader] = PlainLoader) -> Any:
         RecursionError: it is nested too deeply.
     """
     return yaml.load(text, _chosen(text, loader))
+
+
+def line_and_problem(text: str, error: yaml.MarkedYAMLError) -> tuple[int, str]:
+    """Return the line, from 1 to the last one, and the problem of a text that is not YAML."""
+    line = error.problem_mark.line + 1 if error.problem_mark else 1
+    problem = str(error.problem)
+    if end := _EARLY_END.fullmatch(problem):
+        problem = "the file ends too early" + (f": {end[1]}" if end[1] else "")
+    return min(line, len(text.splitlines()) or 1), problem
 
 
 def _chosen(text: str, loader: Any) -> Any:
