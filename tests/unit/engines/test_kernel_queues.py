@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import socket
 import struct
+import subprocess
+import sys
 from contextlib import ExitStack
 from queue import Queue
 from threading import Event
@@ -74,6 +76,37 @@ def test_listed_connections_of_a_port_do_not_hide_reset_ones_of_another_address(
             stack.enter_context(socket.create_connection(other.getsockname()))
             reset_after(one, b"")
         assert queued_bytes(os.getpid()) >= before + 200 * 4 * KIB
+
+
+COME_AND_GO = """
+import socket, sys
+address = ("127.0.0.1", int(sys.argv[1]))
+print(flush=True)
+while True:
+    with socket.create_server(address, backlog=1000, reuse_port=True):
+        connections = [socket.socket() for _ in range(300)]
+        for connection in connections:
+            connection.setblocking(False)
+            connection.connect_ex(address)
+    for connection in connections:
+        connection.close()
+"""
+
+
+def test_connections_that_come_and_go_on_the_same_port_do_not_hide_reset_ones() -> None:
+    with ExitStack() as stack:
+        server = socket.create_server(("127.0.0.1", 0), backlog=1000, reuse_port=True)
+        stack.enter_context(server)
+        command = [sys.executable, "-c", COME_AND_GO, str(server.getsockname()[1])]
+        before = queued_bytes(os.getpid())
+        for _ in range(100):
+            reset_after(server, bytes(64 * KIB))
+        busy = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE))
+        stack.callback(busy.kill)
+        assert busy.stdout is not None
+        busy.stdout.readline()
+        looks = [queued_bytes(os.getpid()) for _ in range(60)]
+        assert sum(look >= before + 100 * 64 * KIB for look in looks) >= 0.9 * len(looks)
 
 
 def test_closed_connections_do_not_count() -> None:
