@@ -682,7 +682,7 @@ def test_a_merged_experiment_without_runs_asks_no_provider_that_the_signer_of_a_
     with ScriptedModels(clumsy) as provider:
         named = {"name": "p", "address": provider.address, "key_env": "KEY_OF_A_PROVIDER"}
         settings = {"engine": "process", "models": {"providers": [named]}}
-        agents = {"agents": ["react"], "models": ["some-model"], "budgets": ["own"]}
+        agents: dict[str, Any] = {"agents": ["react"], "models": ["some-model"], "budgets": ["own"]}
         out = experiment_of_stranger(tmp_path, **agents, run=settings)
         shutil.rmtree(out / "runs")
         asked = len(provider.asked)

@@ -477,7 +477,9 @@ def write_plan(plan: Plan, folder: Path, shards: Sequence[JsonObject] = ()) -> N
         folder: of the experiment, without a plan.
         shards: of a merged experiment, each with ``shard`` and the ``signing_key`` that sealed it.
     """
-    statement = {**plan.to_json(), **({SHARDS: list(shards)} if shards else {})}
+    statement = plan.to_json()
+    if shards:
+        statement[SHARDS] = list(shards)
     signed = {**statement, "signature": user_key().sign(statement)}
     write_whole(folder / PLAN_FILE, json.dumps(signed, indent=2) + "\n")
 
