@@ -27,7 +27,7 @@ from fumehood.orchestrator.config import (
     usual_machine_settings,
 )
 from fumehood.orchestrator.experiment import FORMAT as EXPERIMENT
-from fumehood.orchestrator.experiment import own_plan
+from fumehood.orchestrator.experiment import own_plan, plan_of, read_experiment, write_plan
 from fumehood.orchestrator.launch import Progress, resume_run, start_run
 from fumehood.orchestrator.merge import merge
 from fumehood.orchestrator.run_plan import planned_of
@@ -435,14 +435,13 @@ def test_no_episode_of_a_merged_run_is_played_with_the_settings_of_another_signe
     assert isinstance(facts, list)
     assert as_object(facts[foreign])["signing_key"] == STRANGER.public
     before = contents(tmp_path / "all")
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError) as raised:
         resume_run(tmp_path / "all", PLAYS_NOTHING, {"engine": "inline"})
-    assert str(refused.value) == (
-        f"the key {STRANGER.public[:16]}…, which is not yours, signed shard {foreign + 1}/3 of "
-        f"{tmp_path / 'all'}, whose configuration chooses agents and hosts that get keys, so no "
-        "more episodes of it are played: read the finished ones (fumehood report "
-        f"{tmp_path / 'all'}), let the signers resume their shards and merge again, or start a new "
-        "run"
+    assert str(raised.value) == (
+        f"shard {foreign + 1}/3 of {tmp_path / 'all'} has another key ({STRANGER.public[:16]}…), "
+        "which is not yours. Its configuration chooses agents and hosts that get keys, so no "
+        f"further episodes are played. Read the finished ones (fumehood report {tmp_path / 'all'})"
+        "; or let the signer resume the shard, and merge again"
     )
     assert contents(tmp_path / "all") == before
 
@@ -456,7 +455,7 @@ def test_an_unfinished_merged_run_of_another_signer_is_not_continued(
     names = tuple(planned.name for planned in planned_of(verified(tmp_path / "all")))
     folder.sign_with(Signing(user_key(), names))
     folder.reopen()
-    with pytest.raises(InputError, match="which is not yours, signed shard 2/3"):
+    with pytest.raises(InputError, match=r"shard 2/3 of .* which is not yours"):
         resume_run(tmp_path / "all", PLAYS_NOTHING)
 
 
@@ -476,12 +475,18 @@ def test_a_merged_run_of_own_shards_is_continued(shards: list[Path], tmp_path: P
     assert verify(tmp_path / "all").damage == ()
 
 
-def experiment_of_stranger(folder: Path, *, infra: bool = False) -> Path:
-    """Return a merged experiment with two runs, whose second shards a stranger signed."""
+def experiment_in(folder: Path, **changes: Any) -> Path:
+    """Return the file of an experiment with two runs."""
     experiment = {"format": EXPERIMENT, "agents": ["noop"], "run": {"engine": "inline"}}
-    file = folder / "noop.yaml"
     levels = {"suites": [str(tasks_in(folder, 2))], "budgets": ["own", {"calls": 1}]}
-    file.write_text(json.dumps({**experiment, **levels}))
+    file = folder / "noop.yaml"
+    file.write_text(json.dumps({**experiment, **levels, **changes}))
+    return file
+
+
+def experiment_of_stranger(folder: Path, *, infra: bool = False, **changes: Any) -> Path:
+    """Return a merged experiment, whose second shards a stranger signed."""
+    file = experiment_in(folder, **changes)
     parts = [folder / str(number) for number in (1, 2)]
     for number, part in enumerate(parts, 1):
         fumehood("experiment", str(file), "--shard", f"{number}/2", "--out", str(part))
@@ -494,26 +499,61 @@ def experiment_of_stranger(folder: Path, *, infra: bool = False) -> Path:
     return folder / "out"
 
 
+def refused(*command: str) -> str:
+    """Return what a command prints that refuses to play."""
+    done = run_fumehood(*command)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "shard 2/2 of " in done.stderr
+    assert "which is not yours" in done.stderr
+    return done.stderr
+
+
 def test_a_merged_experiment_of_another_signer_is_reported_and_plays_nothing(
     tmp_path: Path,
 ) -> None:
     out = experiment_of_stranger(tmp_path)
+    signed = json.loads((out / PLAN_FILE).read_text())["shards"]
+    own = {"shard": "1/2", "signing_key": Trust.of_user().own}
+    assert signed == [own, {"shard": "2/2", "signing_key": STRANGER.public}]
     assert "report.html" in fumehood("experiment", str(out))
-    refused = run_fumehood("experiment", str(out), "--estimate", "1")
-    assert (refused.returncode, refused.stdout) == (2, "")
-    assert "which is not yours, signed shard 2/2" in refused.stderr
+    refused("experiment", str(out), "--estimate", "1")
+    # One run is left, and then none.
+    for run in sorted((out / "runs").iterdir()):
+        shutil.rmtree(run)
+        before = contents(out)
+        message = refused("experiment", str(out))
+        assert f"YAML file with --out {out}; or merge the shards again" in message
+        refused("resume", str(out))
+        refused("experiment", str(out), "--estimate", "1")
+        assert contents(out) == before
+
+
+def test_an_own_file_plays_the_removed_runs_of_a_merged_experiment(tmp_path: Path) -> None:
+    out = experiment_of_stranger(tmp_path)
+    shutil.rmtree(out / "runs")
+    file = str(tmp_path / "noop.yaml")
+    assert "report.html" in fumehood("experiment", file, "--out", str(out))
+    assert "report.html" in fumehood("experiment", str(out))
+
+
+def test_a_merged_experiment_without_keys_in_its_plan_is_refused_for_the_keys_of_its_runs(
+    tmp_path: Path,
+) -> None:
+    """Earlier versions did not state the keys."""
+    out = experiment_of_stranger(tmp_path)
+    (out / PLAN_FILE).unlink()
+    plan = plan_of(read_experiment(tmp_path / "noop.yaml"))
+    write_plan(plan, out)
+    assert "shards" not in json.loads((out / PLAN_FILE).read_text())
     shutil.rmtree(sorted((out / "runs").iterdir())[0])
-    refused = run_fumehood("experiment", str(out))
-    assert (refused.returncode, refused.stdout) == (2, "")
-    assert "which is not yours, signed shard 2/2" in refused.stderr
-    assert len(list((out / "runs").iterdir())) == 1
+    refused("experiment", str(out))
+    shutil.rmtree(out / "runs")
+    assert own_plan(out) == plan
 
 
 def test_a_merged_experiment_of_another_signer_repeats_no_episode(tmp_path: Path) -> None:
     out = experiment_of_stranger(tmp_path, infra=True)
-    refused = run_fumehood("experiment", str(out))
-    assert (refused.returncode, refused.stdout) == (2, "")
-    assert "which is not yours, signed shard 2/2" in refused.stderr
+    refused("experiment", str(out))
     assert "report.html" in fumehood("report", str(out), "--out", str(tmp_path / "report"))
 
 
@@ -629,8 +669,25 @@ def test_resume_asks_no_provider_that_the_signer_of_a_shard_chose(
         merged_with_stranger(tmp_path / "all", *folders)
         asked = len(provider.asked)
         monkeypatch.setenv("KEY_OF_A_PROVIDER", "sk-of-the-user")
-        with pytest.raises(InputError, match="hosts that get keys, so no more episodes"):
+        with pytest.raises(InputError, match="hosts that get keys, so no further episodes"):
             resume_run(tmp_path / "all", QUIET, {"engine": "process"})
+        assert len(provider.asked) == asked > 0
+
+
+@pytest.mark.slow
+def test_a_merged_experiment_without_runs_asks_no_provider_that_the_signer_of_a_shard_chose(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KEY_OF_A_PROVIDER", "sk-of-the-stranger")
+    with ScriptedModels(clumsy) as provider:
+        named = {"name": "p", "address": provider.address, "key_env": "KEY_OF_A_PROVIDER"}
+        settings = {"engine": "process", "models": {"providers": [named]}}
+        agents: dict[str, Any] = {"agents": ["react"], "models": ["some-model"], "budgets": ["own"]}
+        out = experiment_of_stranger(tmp_path, **agents, run=settings)
+        shutil.rmtree(out / "runs")
+        asked = len(provider.asked)
+        monkeypatch.setenv("KEY_OF_A_PROVIDER", "sk-of-the-user")
+        refused("experiment", str(out))
         assert len(provider.asked) == asked > 0
 
 

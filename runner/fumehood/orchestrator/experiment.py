@@ -47,7 +47,7 @@ from fumehood.records.files import make_private_folder, read_plain, write_whole
 from fumehood.records.row import file_name
 from fumehood.records.run_folder import RunFolder, one_writer
 from fumehood.records.run_reader import PLAN_FILE, RunReader, is_experiment
-from fumehood.records.shard_seals import require_own_shards
+from fumehood.records.shard_seals import SHARDS, require_own_shards, require_own_signers
 from fumehood.records.signing_key import KEY_VARIABLE, is_signed_by, user_key
 from fumehood_snapshots.library.settings import SearchConfig
 from fumehood_snapshots.web.policy import FetchPolicy
@@ -418,8 +418,10 @@ def own_plan(folder: Path, *, is_estimated: bool = False) -> Plan:
     runs = [folder / RUNS / cell.name for cell in plan.cells]
     begun = [run for run in runs if (run / "run.json").is_file()]
     # `resume_run` checks the runs that have begun.
-    for run in begun if is_estimated or len(begun) < len(runs) else ():
-        require_own_shards(run, RunFolder(run).manifest(), key)
+    if is_estimated or len(begun) < len(runs):
+        require_own_signers(folder, value, key)
+        for run in begun:  # Plans of earlier versions do not state the keys.
+            require_own_shards(run, RunFolder(run).manifest(), key)
     return plan
 
 
@@ -459,14 +461,27 @@ def freeze(plan: Plan, folder: Path) -> None:
     if not is_experiment(folder):
         if any(folder.iterdir()):
             raise InputError(f"{folder} is not empty: choose another --out")
-        statement = plan.to_json()
-        signed = {**statement, "signature": user_key().sign(statement)}
-        write_whole(folder / PLAN_FILE, json.dumps(signed, indent=2) + "\n")
+        write_plan(plan, folder)
     elif different := _differences(frozen_plan(folder), plan):
         raise InputError(
             f"{folder} holds an experiment with another plan ({', '.join(different)}): "
             "choose another --out"
         )
+
+
+def write_plan(plan: Plan, folder: Path, shards: Sequence[JsonObject] = ()) -> None:
+    """Write a plan into a folder and sign it.
+
+    Args:
+        plan: of the experiment.
+        folder: of the experiment, without a plan.
+        shards: of a merged experiment, each with ``shard`` and the ``signing_key`` that sealed it.
+    """
+    statement = plan.to_json()
+    if shards:
+        statement[SHARDS] = list(shards)
+    signed = {**statement, "signature": user_key().sign(statement)}
+    write_whole(folder / PLAN_FILE, json.dumps(signed, indent=2) + "\n")
 
 
 def _differences(first: Plan, second: Plan) -> list[str]:

@@ -26,9 +26,9 @@ from fumehood.orchestrator.agents import code_differences
 from fumehood.orchestrator.config import RunConfig, usual_machine_settings
 from fumehood.orchestrator.experiment import (
     RUNS,
-    freeze,
     frozen_plan,
     runs_in,
+    write_plan,
 )
 from fumehood.orchestrator.run_plan import config_of, planned_of
 from fumehood.orchestrator.shards import Shard
@@ -122,11 +122,13 @@ def merge(out: Path, shards: Sequence[Path], trust: Trust) -> None:
         for other, path in zip(others, shards[1:], strict=True):
             if other.digest != plan.digest:
                 raise InputError(f"{path} and {shards[0]} are shards of different experiments")
-        # No signature covers the settings of the execution, so yours must not cover them either.
-        freeze(plan.with_settings(shard=None, **usual_machine_settings()), folder)
-        runs = zip(*(runs_in(path) for path in shards), strict=True)
+        runs, facts = zip(*(runs_in(path) for path in shards), strict=True), list[JsonObject]()
         for cell, parts in zip(plan.cells, runs, strict=True):
-            _merge_run(folder / RUNS / cell.name, parts, trust)
+            facts += _merge_run(folder / RUNS / cell.name, parts, trust)
+        # No signature covers the settings of the execution, so yours must not cover them either.
+        plan = plan.with_settings(shard=None, **usual_machine_settings())
+        # The runs state the keys too, but the user can remove runs.
+        write_plan(plan, folder, _signers(facts))
 
 
 @contextmanager
@@ -149,7 +151,14 @@ def _whole_folder(out: Path) -> Iterator[Path]:
         raise InputError(f"{out} cannot be written: {error.strerror}") from None
 
 
-def _merge_run(path: Path, folders: Sequence[Path], trust: Trust) -> None:
+def _signers(facts: Sequence[JsonObject]) -> list[JsonObject]:
+    """Return each shard with each key that sealed a run of it."""
+    signers = {(str(fact["shard"]), str(fact["signing_key"])): None for fact in facts}
+    return [{"shard": shard, "signing_key": key} for shard, key in signers]
+
+
+def _merge_run(path: Path, folders: Sequence[Path], trust: Trust) -> list[JsonObject]:
+    """Merge the shards of a run, and return what the merged run states about each shard."""
     parts = sorted((_open(folder, trust) for folder in folders), key=lambda part: part.shard.number)
     first, key = parts[0], user_key()
     _check_set(parts)
@@ -170,6 +179,7 @@ def _merge_run(path: Path, folders: Sequence[Path], trust: Trust) -> None:
     folder.sign_with(Signing(key, names))
     folder.seal()
     open_run(path, Trust(own=key.public))
+    return facts
 
 
 def _open(path: Path, trust: Trust) -> _Part:

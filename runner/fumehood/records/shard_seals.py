@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject, as_object, canonical_json
@@ -77,12 +78,45 @@ def require_own_shards(path: Path, manifest: JsonObject, key: str) -> None:
         shard = str(as_object(facts).get("shard"))
         signer = read_seal(path / SHARDS / shard.partition("/")[0]).key
         if signer != key:
-            raise InputError(
-                f"the key {signer[:SHOWN_DIGITS]}…, which is not yours, signed shard {shard} of "
-                f"{path}, whose configuration chooses agents and hosts that get keys, so no more "
-                f"episodes of it are played: read the finished ones (fumehood report {path}), let "
-                "the signers resume their shards and merge again, or start a new run"
+            raise _not_own(
+                path,
+                shard,
+                signer,
+                f"Read the finished ones (fumehood report {path}); or let the signer resume the "
+                "shard, and merge again",
             )
+
+
+def require_own_signers(folder: Path, plan: Mapping[str, Any], key: str) -> None:
+    """Check that no other key signed a shard of a merged experiment, before its plan is executed.
+
+    The plan states the keys, so the check does not need the runs.
+
+    Args:
+        folder: of the experiment.
+        plan: content of its signed plan; one that is not merged states no shards.
+        key: public key of this user, 64 hex digits.
+
+    Raises:
+        InputError: another key signed a shard.
+    """
+    for signed in plan.get(SHARDS, ()):
+        if signed["signing_key"] != key:
+            raise _not_own(
+                folder,
+                signed["shard"],
+                signed["signing_key"],
+                f"Name your own YAML file with --out {folder}; or merge the shards again into "
+                "another folder",
+            )
+
+
+def _not_own(path: Path, shard: str, signer: str, remedy: str) -> InputError:
+    return InputError(
+        f"shard {shard} of {path} has another key ({signer[:SHOWN_DIGITS]}…), which is not yours. "
+        "Its configuration chooses agents and hosts that get keys, so no further episodes are "
+        f"played. {remedy}"
+    )
 
 
 def _unknown(path: Path, known: set[str]) -> Iterator[tuple[str, str]]:

@@ -296,6 +296,10 @@ def test_the_limits_hold_for_all_layers_together(
         pytest.param(
             "_PATHS_BYTES_MAX", 2000, [f"{n:02}" * 50 for n in range(21)], id="long names"
         ),
+        pytest.param("_PATHS_BYTES_MAX", 2000, ["é" * 100 + "/a"] * 9, id="wide folders"),
+        pytest.param(
+            "_PATHS_BYTES_MAX", 2000, [f"{n}" + "é" * 100 for n in range(10)], id="wide names"
+        ),
     ],
 )
 def test_folders_that_no_layer_lists_count_too(

@@ -331,14 +331,15 @@ def _remove(top: _Node, parts: tuple[str, ...]) -> None:
 def _add(top: _Node, parts: tuple[str, ...], node: _Node, left: _Left) -> None:
     folder, path_bytes = top, 0
     for part in parts[:-1]:
-        path_bytes += len(part) + 1
+        path_bytes += len(os.fsencode(part)) + 1
         if part not in folder.children:
             left.take(0, entries=1, path_bytes=path_bytes)
             folder.children[part] = _Node()
         folder = folder.children[part]
         if not folder.is_folder:
             raise ValueError(f"/{'/'.join(parts)} is below a path that is no folder")
-    left.take(0, path_bytes=path_bytes + len(parts[-1]))  # Its entry was counted when it was read.
+    # Its entry was counted when it was read.
+    left.take(0, path_bytes=path_bytes + len(os.fsencode(parts[-1])))
     replaced = folder.children.get(parts[-1])
     if replaced is not None and replaced.is_folder and node.is_folder:
         node.children = replaced.children
