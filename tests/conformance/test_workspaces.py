@@ -7,6 +7,7 @@ import os
 import re
 import secrets
 import shutil
+import signal
 import subprocess
 import tarfile
 import time
@@ -21,7 +22,9 @@ import pytest
 
 from fumehood.core.errors import InfraError, InputError
 from fumehood.core.user_ids import BOX_UIDS, EPISODE_UIDS
+from fumehood.engines.docker import daemon as docker_daemon
 from fumehood.engines.docker.daemon import Daemon
+from fumehood.engines.docker.engine import DockerEngine
 from fumehood.engines.engine import (
     BoxSpec,
     EngineOptions,
@@ -32,12 +35,15 @@ from fumehood.engines.engine import (
     Limits,
     LiveWorkspaceBox,
     NotBegun,
+    Orphan,
+    OrphanKind,
     TooLarge,
     Workspace,
     WorkspaceBox,
     WorkspaceEngine,
 )
 from fumehood.engines.images.agent_shell import NAME, build_agent_shell
+from fumehood.engines.oci import containers
 from fumehood.engines.ownership import RUN, owner_labels
 from fumehood.engines.records import FolderRecords
 from fumehood.engines.registry import choose_engine
@@ -479,13 +485,9 @@ def test_commands_start_while_the_size_of_a_workspace_is_measured(workspaces: Wo
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may signal processes of a workspace")
 def test_a_workspace_that_stops_a_new_program_before_it_begins_is_killed(
-    workspaces: Workspaces,
+    workspaces: Workspaces, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if workspaces.isolation is Isolation.SANDBOXED_KERNEL:
-        pytest.skip("gVisor starts programs itself, and none can be stopped before it begins")
-    stop_next = "until kill -STOP $(($$ + 1)) 2>/dev/null; do :; done; exec sleep 600"
-    box = workspaces.live(f": > /app/ready; {stop_next}")
-    eventually(lambda: box.written_bytes() > 0)
+    box = stopping_next(workspaces, monkeypatch)
     with ThreadPoolExecutor(1) as thread:
         starting = thread.submit(box.execute, ("true",), {})
         with pytest.raises(NotBegun):
@@ -496,6 +498,56 @@ def test_a_workspace_that_stops_a_new_program_before_it_begins_is_killed(
     assert ended.reason is ExitReason.KILLED
     box.kill()
     assert box.copy_out("/app/ready", BYTES_MAX) is not None
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="the test kills a process of the workspace")
+def test_a_workspace_that_cannot_be_killed_counts_as_killed(
+    workspaces: Workspaces, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = workspaces.engine
+    if not isinstance(engine, DockerEngine):
+        pytest.skip("the engine kills processes without a daemon")
+    box = stopping_next(workspaces, monkeypatch)
+    first = box.host_pid()
+    assert first is not None
+
+    def refuse(pid: int) -> int:
+        raise PermissionError(pid)
+
+    # As if an ordinary user started Fumehood.
+    monkeypatch.setattr(os, "pidfd_open", refuse)
+    with closing(Daemon()) as daemon:
+        try:
+            with pytest.raises(NotBegun):
+                box.execute(("true",), {})
+            assert box.wait(0) == Exit(137, ExitReason.KILLED)
+            box.kill()
+            for read in (box.written_bytes, box.changed, box.pause, box.resume, box.host_pid):
+                with pytest.raises(NotBegun):
+                    read()
+            # A request to inspect the container holds its lock, so dockerd answers no other one.
+            monkeypatch.setattr(engine._daemon.client, "timeout", 1)
+            with pytest.raises(InfraError, match="in time"):
+                engine._daemon.first_process(box.name)
+            assert box.close().stdout == b""
+            orphan = Orphan(OrphanKind.CONTAINER, box.name, "")
+            assert not engine.remove(orphan), "the control"
+        finally:
+            os.kill(first, signal.SIGKILL)
+            daemon.remove(box.name)
+
+
+def stopping_next(workspaces: Workspaces, monkeypatch: pytest.MonkeyPatch) -> LiveWorkspaceBox:
+    """Start a workspace that stops the next program before it begins."""
+    if workspaces.isolation is Isolation.SANDBOXED_KERNEL:
+        pytest.skip("gVisor starts programs itself, and none can be stopped before it begins")
+    for module in (docker_daemon, containers):
+        monkeypatch.setattr(module, "BEGIN_TIMEOUT_S", 5.0)
+    stop_next = "until kill -STOP $(($$ + 1)) 2>/dev/null; do :; done; exec sleep 600"
+    box = workspaces.live(f": > /app/ready; {stop_next}")
+    eventually(lambda: box.written_bytes() > 0)
+    return box
 
 
 def test_a_command_that_still_runs_ends_with_its_workspace(workspaces: Workspaces) -> None:

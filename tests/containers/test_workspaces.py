@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tarfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -689,6 +689,27 @@ done
 """Stops each program that enters the process namespace from outside, before it begins."""
 
 
+TIMED = """
+import runpy, sys
+from fumehood.engines.docker import daemon
+from fumehood.engines.oci import containers
+daemon.BEGIN_TIMEOUT_S = containers.BEGIN_TIMEOUT_S = float(sys.argv.pop(1))
+runpy.run_module("fumehood", run_name="__main__")
+"""
+"""The command, with another time in which a program of a workspace must begin."""
+
+
+def row_of_steps(
+    folder: Path, steps: Mapping[str, Mapping[str, str]], engine: str, time_s: float
+) -> Any:
+    task, run = folder / "set" / "task", folder / "run"
+    shutil.copytree(TASKS / NAME, task)
+    write_steps(task, steps, "".join(f'[[steps]]\nname = "{name}"\n' for name in steps))
+    words = ("run", f"harbor:{task.parent}", "--engine", engine, "--out", str(run), "-a", "oracle")
+    subprocess.run([sys.executable, "-c", TIMED, str(time_s), *words], check=False, timeout=1200)
+    return rows(run)["task"]
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may signal processes of a workspace")
 @pytest.mark.parametrize("engine", ENGINES)
 def test_an_agent_that_stops_the_script_of_a_step_before_it_begins_fails(
@@ -699,12 +720,20 @@ def test_an_agent_that_stops_the_script_of_a_step_before_it_begins_fails(
         "one": step(f"echo one > /app/state; {background}", "grep -x one /app/state"),
         "two": step("true", "true", **{"workdir_setup.sh": "true"}),
     }
-    task = tmp_path / "set" / "hung"
-    shutil.copytree(TASKS / NAME, task)
-    write_steps(task, steps, '[[steps]]\nname = "one"\n[[steps]]\nname = "two"\n')
-    run_tasks(tmp_path / "run", str(task.parent), "oracle", engine=engine)
-    row = rows(tmp_path / "run")["hung"]
+    row = row_of_steps(tmp_path, steps, engine, 5)
     assert (row["outcome"], row["metrics"]["reward"]) == ("finished", 0.5)
+    assert "a command did not begin" in json.dumps(row)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may signal processes of a workspace")
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_machine_that_begins_no_program_in_time_fails_no_agent(
+    engine: str, tmp_path: Path
+) -> None:
+    prepared = step("true", "true", **{"workdir_setup.sh": "true"})
+    steps = {"one": step("true", "true"), "two": prepared}
+    row = row_of_steps(tmp_path, steps, engine, 1e-4)
+    assert row["outcome"] == "infra(engine)"
     assert "a command did not begin" in json.dumps(row)
 
 

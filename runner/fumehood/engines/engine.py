@@ -276,7 +276,7 @@ class NotBegun(InfraError):
     stopping the program before it begins."""
 
 
-BEGIN_TIMEOUT_S = 10.0
+BEGIN_TIMEOUT_S = 30.0
 """Time in which a further program of a box must begin. Before it begins, the box cannot be paused,
 so what the box writes is not measured exactly."""
 
@@ -354,7 +354,8 @@ class LiveWorkspaceBox(WorkspaceBox, Protocol):
 
         Raises:
             NotBegun: the command does not begin in :data:`BEGIN_TIMEOUT_S`. The box was killed, if
-                this user may signal its processes.
+                this user may signal its processes. Otherwise :meth:`Box.wait` returns as if it was
+                killed, and its files cannot be read any more.
         """
 
 

@@ -234,7 +234,8 @@ class Daemon:
 
         number = self._ask(action, create)
         with self.converting_errors(action):
-            # The request is not repeated, because a command can be started only once.
+            # The request is not repeated, because a command can be started only once. If the
+            # connection is lost, the command may run, although this is an error.
             self._begin(number)
 
         def status() -> int | None:

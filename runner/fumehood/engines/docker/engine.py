@@ -9,13 +9,16 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from threading import Lock
 from typing import Any
+
+import requests
 
 from fumehood.core.errors import InfraError, InputError
 from fumehood.core.user_ids import BOX_UIDS
@@ -349,9 +352,10 @@ class DockerEngine:
                 try:
                     self._daemon.remove(orphan.name)
                 except InfraError as error:
-                    if not isinstance(error.__cause__, Busy):
+                    if not isinstance(error.__cause__, Busy | requests.Timeout):
                         raise
-                    # A box with many files must not delay the next command.
+                    # A box with many files must not delay the next command, and one with a program
+                    # that has not begun must not fail it.
                     return False
                 drop_group(orphan.name)
             # A path is an unpacked image of another engine.
@@ -495,15 +499,21 @@ class DockerBox:
         self._lock = Lock()
         self._first: FirstProcess | None = None
         """None until :meth:`execute` starts a program in the box."""
+        self._not_begun: NotBegun | None = None
+        """Set when a program did not begin. The agent can then cause errors of the daemon."""
+        self._is_unreachable = False
+        """Whether this user can kill the container neither with the daemon nor without it."""
         self._killed_for: ExitReason | None = None
         self._exit: Exit | None = None
         self._closed: BoxOutput | None = None
-        self._pausing = Pausing(partial(daemon.pause, name), partial(daemon.resume, name))
+        self._pausing = Pausing(
+            lambda: self._asked().pause(name), lambda: self._asked().resume(name)
+        )
         self._meter = DiskMeter(self._pausing.meanwhile)
 
     def host_pid(self) -> int | None:
         """Return the process ID of the container's first process."""
-        return None if self._closed else self._daemon.first_process(self.name)
+        return None if self._closed else self._asked().first_process(self.name)
 
     def wait(self, timeout_ms: int) -> Exit | None:
         """Wait until the agent's process ends, at most ``timeout_ms``."""
@@ -519,20 +529,18 @@ class DockerBox:
             # A later kill() finds a container that this box has killed before.
             if self._closed is None and self._exit is None:
                 self._kill_first(reason)
-                if self._daemon.kill(self.name):
-                    self._killed_for = self._killed_for or reason
+                with self._excusing():
+                    if self._daemon.kill(self.name):
+                        self._killed_for = self._killed_for or reason
 
     def close(self) -> BoxOutput:
         """Stop the container, collect its output and remove it."""
         with self._lock:
             if self._closed is None:
                 self._kill_first(ExitReason.KILLED)
-                try:
+                with self._excusing():
                     self._daemon.remove(self.name)
                     self._held.release()
-                except NotEnded as error:
-                    # An agent could cause this; a later command removes the container.
-                    warn(str(error), box=self.name)
                 if self._first is not None:
                     self._first.close()
                 self._closed = self._output.finish(_DRAIN_TIMEOUT_S)
@@ -543,11 +551,11 @@ class DockerBox:
 
         Root also counts deleted files that are open, and a size for each file.
         """
-        files = self._daemon.host_files(self.name) if os.geteuid() == 0 else None
+        files = self._asked().host_files(self.name) if os.geteuid() == 0 else None
         pid = self.host_pid()
         # The daemon can be on another machine.
         if files is None or pid is None or not files.upper.is_dir():
-            return self._daemon.written_bytes(self.name)
+            return self._asked().written_bytes(self.name)
         return self._meter.measure(
             lambda: files.written_bytes(pid, bytes_max), lambda: free_bytes(files.upper)
         )
@@ -562,7 +570,7 @@ class DockerBox:
 
     def copy_out(self, path: str, bytes_max: int) -> bytes | None:
         """Return a file or folder as a tar; None if there is no such path."""
-        return self._daemon.copy_out(self.name, path, bytes_max)
+        return self._asked().copy_out(self.name, path, bytes_max)
 
     def pause(self) -> None:
         """Stop all programs until :meth:`resume`."""
@@ -574,7 +582,7 @@ class DockerBox:
 
     def unpack(self, archive: bytes) -> None:
         """Unpack a tar at /."""
-        self._daemon.unpack(self.name, archive)
+        self._asked().unpack(self.name, archive)
 
     def execute(
         self, command: Sequence[str], environment: Mapping[str, str]
@@ -583,14 +591,41 @@ class DockerBox:
         it runs."""
         with self._pausing.starting():
             if self._first is None:
-                self._first = FirstProcess(self._id, self._daemon.first_process(self.name))
+                self._first = FirstProcess(self._id, self._asked().first_process(self.name))
             try:
-                return self._daemon.execute(self.name, command, environment)
-            except NotBegun:
+                return self._asked().execute(self.name, command, environment)
+            except NotBegun as error:
                 # The daemon answers no request about this container until its processes end.
+                self._not_begun = error
+                if not self._first.is_found:
+                    self._is_unreachable = True
+                    self._exit = Exit(_KILLED, ExitReason.KILLED)
+                    warn(f"{error}, and this user cannot end its container", box=self.name)
                 with self._lock:
                     self._kill_first(ExitReason.KILLED)
                 raise
+
+    def _asked(self) -> Daemon:
+        """Return the daemon, for a request about the container.
+
+        Raises:
+            NotBegun: it would not answer, because of a program that did not begin.
+        """
+        if self._is_unreachable:
+            raise NotBegun(str(self._not_begun))
+        return self._daemon
+
+    @contextmanager
+    def _excusing(self) -> Iterator[None]:
+        """Permit errors of the daemon that an agent could cause; a later command removes the
+        container."""
+        try:
+            yield
+        except InfraError as error:
+            if self._not_begun is None and not isinstance(error, NotEnded):
+                raise
+            if not self._is_unreachable:  # Otherwise, a warning was printed.
+                warn(str(error), box=self.name)
 
     def _kill_first(self, reason: ExitReason) -> None:
         """Kill the container without the daemon, if :meth:`execute` found its first process."""
@@ -598,11 +633,11 @@ class DockerBox:
             self._killed_for = self._killed_for or reason
 
     def _changes(self) -> list[tuple[str, int]]:
-        files = self._daemon.host_files(self.name) if os.geteuid() == 0 else None
+        files = self._asked().host_files(self.name) if os.geteuid() == 0 else None
         if files is not None:
             # The daemon would keep all paths in memory.
             require_short_list(files.upper)
-        return self._daemon.changes(self.name)
+        return self._asked().changes(self.name)
 
     def _reason(self, code: int) -> ExitReason:
         if code != _KILLED:

@@ -28,6 +28,11 @@ class FirstProcess:
         """
         self._handle = None if pid is None else _opened(container, pid)
 
+    @property
+    def is_found(self) -> bool:
+        """Whether this user may signal the process, which may have ended."""
+        return self._handle is not None
+
     def kill(self) -> bool:
         """Kill all processes of the container; return False if it ended or no process was found."""
         if self._handle is None or _has_ended(self._handle):

@@ -511,10 +511,11 @@ class EpisodeWorkspace:
         failure of the infrastructure.
 
         Raises:
-            InfraError: the engine cannot start or read an unused workspace either, or another
-                process of the host killed a box, which no agent can cause.
-            BadArtifacts: both calls failed, or a program did not begin in the workspace, and the
-                engine can read an unused workspace.
+            InfraError: the engine cannot start or read an unused workspace either, or start a
+                program in it, or another process of the host killed a box, which no agent can
+                cause.
+            BadArtifacts: both calls failed, or a program did not begin in the workspace, and an
+                unused workspace works.
         """
         try:
             return step()
@@ -536,7 +537,7 @@ class EpisodeWorkspace:
             raise BadArtifacts(f"the engine cannot read the workspace: {problem}") from None
 
     def _read_unused(self) -> None:
-        """Start and read a workspace that no agent used."""
+        """Start a workspace that no agent used, start a program in it, and read it."""
         plan = self._plan
         spec = BoxSpec(
             image=replace(plan.image, command=("/bin/sh", "-c", "exec sleep 600")),
@@ -547,6 +548,8 @@ class EpisodeWorkspace:
         )
         box = plan.engine.start(spec)
         try:
+            if isinstance(box, LiveWorkspaceBox):
+                box.execute(("/bin/sh", "-c", ":"), {})
             box.written_bytes()
             box.kill()
             box.changed()
