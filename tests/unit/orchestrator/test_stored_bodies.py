@@ -17,21 +17,10 @@ from fumehood.orchestrator.config import ModelsConfig
 from fumehood.orchestrator.models import ModelRun
 from fumehood.records.cassette import CHUNK_BYTES_MIN, Cassette
 from fumehood.report.model_texts import Conversation
+from tests.parts.exchanges import exchange
 from tests.parts.specs import episode_spec
 
 KEY = "sk-secret-0123456789"
-
-
-def exchange(request: bytes = b"{}", response: bytes = b"{}") -> ModelExchange:
-    return ModelExchange(
-        seat="agent",
-        key="k",
-        occurrence=1,
-        request=request,
-        status=200,
-        content_type="application/json",
-        response=response,
-    )
 
 
 def keep(

@@ -17,7 +17,7 @@ from fumehood.core.json_values import JsonObject, canonical_json
 from fumehood.core.outcome import Finished, Infra, InfraKind
 from fumehood.core.score import Score
 from fumehood.core.task import Case, Suite
-from fumehood.core.trace import BrokenTrace, Chain, ModelExchange, Record, verify_chain
+from fumehood.core.trace import BrokenTrace, Chain, Record, verify_chain
 from fumehood.orchestrator.plan import PlannedEpisode, plan_episodes
 from fumehood.orchestrator.run import missing
 from fumehood.records.cassette import Cassette
@@ -26,6 +26,7 @@ from fumehood.records.run_folder import RunFolder
 from fumehood.records.run_reader import open_run
 from fumehood.records.seals import Signing
 from fumehood.records.trust import Trust
+from tests.parts.exchanges import exchange
 from tests.parts.reading import unverified
 from tests.parts.sealed_runs import KEY, NAMES, finished_run, new_run, play, trace_of
 from tests.parts.specs import fault_plan
@@ -294,18 +295,9 @@ def test_exchanges_are_read_from_where_the_run_stored_them(
     folder = RunFolder.create(tmp_path / "run", manifest, SUITE)
     stored = {tmp_path / "cassette": b"elsewhere", folder.path / "cassette": b"own"}
     for path, request in stored.items():
-        exchange = ModelExchange(
-            seat="agent",
-            key="k",
-            occurrence=1,
-            request=request,
-            status=200,
-            content_type="application/json",
-            response=b"{}",
-        )
-        Cassette(path).write(NAME.identifier, [exchange])
-    (exchange,) = unverified(folder.path).exchanges(NAME)
-    assert exchange.request == read
+        Cassette(path).write(NAME.identifier, [exchange(request)])
+    (kept,) = unverified(folder.path).exchanges(NAME)
+    assert kept.request == read
 
 
 def test_the_trace_of_an_earlier_attempt_is_removed(folder: RunFolder) -> None:
