@@ -245,6 +245,7 @@ class Daemon:
         return status
 
     def _begin(self, number: str) -> None:
+        """Start a created command. ``APIClient.exec_start`` has no timeout."""
         address = f"{self.client.base_url}/v{self.client.api_version}/exec/{number}/start"
         settings = {"Detach": True, "Tty": False}
         try:

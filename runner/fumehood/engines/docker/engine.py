@@ -501,8 +501,6 @@ class DockerBox:
         """None until :meth:`execute` starts a program in the box."""
         self._not_begun: NotBegun | None = None
         """Set when a program did not begin. The agent can then cause errors of the daemon."""
-        self._is_unreachable = False
-        """Whether this user can kill the container neither with the daemon nor without it."""
         self._killed_for: ExitReason | None = None
         self._exit: Exit | None = None
         self._closed: BoxOutput | None = None
@@ -596,14 +594,19 @@ class DockerBox:
                 return self._asked().execute(self.name, command, environment)
             except NotBegun as error:
                 # The daemon answers no request about this container until its processes end.
-                self._not_begun = error
-                if not self._first.is_found:
-                    self._is_unreachable = True
-                    self._exit = Exit(_KILLED, ExitReason.KILLED)
-                    warn(f"{error}, and this user cannot end its container", box=self.name)
                 with self._lock:
+                    self._not_begun = error
                     self._kill_first(ExitReason.KILLED)
+                    if self._is_unreachable:
+                        self._exit = Exit(_KILLED, ExitReason.KILLED)
+                        warn(f"{error}, and this user cannot end its container", box=self.name)
                 raise
+
+    @property
+    def _is_unreachable(self) -> bool:
+        """Whether this user can kill the container neither with the daemon nor without it."""
+        can_kill = self._first is not None and self._first.is_found
+        return self._not_begun is not None and not can_kill
 
     def _asked(self) -> Daemon:
         """Return the daemon, for a request about the container.
