@@ -72,6 +72,8 @@ PARAMETERS = [
     pytest.param(("oci", "runc"), id="oci-runc", marks=pytest.mark.runc),
     pytest.param(("oci", "runsc"), id="oci-runsc", marks=[pytest.mark.oci, pytest.mark.runsc]),
 ]
+OF_DAEMON = PARAMETERS[:1]
+"""Other engines kill processes without a daemon, and gVisor starts programs itself."""
 pytestmark = pytest.mark.image
 
 
@@ -502,12 +504,12 @@ def test_a_workspace_that_stops_a_new_program_before_it_begins_is_killed(
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="the test kills a process of the workspace")
+@pytest.mark.parametrize("engine", OF_DAEMON, indirect=True)
 def test_a_workspace_that_cannot_be_killed_counts_as_killed(
     workspaces: Workspaces, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = workspaces.engine
-    if not isinstance(engine, DockerEngine):
-        pytest.skip("the engine kills processes without a daemon")
+    assert isinstance(engine, DockerEngine)
     box = stopping_next(workspaces, monkeypatch)
     first = box.host_pid()
     assert first is not None
