@@ -26,6 +26,7 @@ from fumehood.engines.docker import daemon as docker_daemon
 from fumehood.engines.docker.daemon import Daemon
 from fumehood.engines.docker.engine import DockerEngine
 from fumehood.engines.engine import (
+    INODE_BYTES,
     BoxSpec,
     EngineOptions,
     Exit,
@@ -47,6 +48,7 @@ from fumehood.engines.oci import containers
 from fumehood.engines.ownership import RUN, owner_labels
 from fumehood.engines.records import FolderRecords
 from fumehood.engines.registry import choose_engine
+from fumehood.orchestrator.workspaces import disk_watch
 from tests.conformance.boxes import PATIENCE_MS
 
 DOCKERFILE = f"""
@@ -458,6 +460,20 @@ def test_commands_run_in_a_workspace_with_its_rights(workspaces: Workspaces) -> 
     assert {int(values[f"Cap{kind}"], 16) for kind in ("Eff", "Prm", "Bnd")} == {0xFB}
     if "NoNewPrivs" in values:  # Not in gVisor.
         assert (values["NoNewPrivs"], values["Seccomp"]) == ("1", "2")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can see the disk of a daemon")
+def test_a_workspace_that_makes_many_files_is_measured_at_once(
+    workspaces: Workspaces, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(disk_watch, "MEASURE_MS", 3_600_000)
+    box = workspaces.start("for i in $(seq 6000); do : > /app/$i; done; exec sleep 600")
+    limit_bytes = 3000 * INODE_BYTES
+    ended, excess = disk_watch.wait_within_limit(box, "it", limit_bytes, PATIENCE_MS / 1000)
+    assert ended is None
+    # gVisor holds every file open.
+    assert excess.startswith(("it wrote", "the workspace holds more than"))
 
 
 @pytest.mark.slow

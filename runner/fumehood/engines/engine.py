@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from fumehood.core.errors import InfraError
 
@@ -281,6 +281,25 @@ BEGIN_TIMEOUT_S = 30.0
 so what the box writes is not measured exactly."""
 
 
+INODE_BYTES = 1024
+"""Counted for each file and folder of a workspace, because a file system has a limited number of
+them."""
+
+
+class FreeSpace(NamedTuple):
+    """What is free on a disk."""
+
+    size_bytes: int
+    """Including what only root can use."""
+    files: int
+    """How many more files it can have; 0 if it has no such limit."""
+
+    def used_since(self, before: FreeSpace) -> int:
+        """Return how much less is free than before, with :data:`INODE_BYTES` for each file."""
+        used_bytes = before.size_bytes - self.size_bytes
+        return used_bytes + INODE_BYTES * (before.files - self.files)
+
+
 class TooLarge(Exception):
     """What is to be read from a workspace exceeds its limit."""
 
@@ -299,6 +318,10 @@ class WorkspaceBox(Box, Protocol):
             TooLarge: there is too much to measure.
             InfraError: the engine does not answer.
         """
+
+    def free_space(self) -> FreeSpace | None:
+        """Return what is free on the disk to which the workspace writes; None if this process
+        cannot read that without asking another one."""
 
     def deleted(self) -> tuple[str, ...]:
         """Return the paths of the image that were deleted, sorted.

@@ -1,19 +1,29 @@
-"""The boxes of an episode from which attacks run: agent, workspace and verifier."""
+"""The boxes of an episode from which attacks run: agent, workspace and verifier.
+
+What workspaces and verifiers write on the disk is limited as in a run.
+"""
 
 from __future__ import annotations
 
 import io
 import socket
 import tarfile
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Thread
 from typing import Self
 
-from fumehood.engines.engine import Box, BoxSpec, BoxStarter, Workspace
+from fumehood.core.errors import InfraError
+from fumehood.engines.engine import Box, BoxSpec, BoxStarter, Limits, Workspace, WorkspaceBox
+from fumehood.orchestrator.workspaces.disk_watch import wait_within_limit
+from fumehood.orchestrator.workspaces.episode_boxes import AgentBox
 from fumehood.worlds.workspace import SOCKET_NAME
+
+LONGEST_S = 3600.0
+"""A box of a probe runs for a shorter time."""
 
 
 class Place(Enum):
@@ -55,7 +65,7 @@ class BoxesAt:
         is_verifier = self._place is Place.VERIFIER
         # An attack without arguments looks for words that reveal the harness.
         seat = (f"seat={spec.socket_dir}",) if spec.arguments else ()
-        return self._engine.start(
+        box = self._engine.start(
             replace(
                 spec,
                 socket_dir=self._folder / "bin" if is_verifier else self._folder,
@@ -63,6 +73,24 @@ class BoxesAt:
                 workspace=Workspace(archive=_tests() if is_verifier else b""),
             )
         )
+        assert isinstance(box, WorkspaceBox)
+        watching = Thread(target=_keep_within_limit, args=(box, spec.limits), daemon=True)
+        watching.start()
+
+        def end() -> None:
+            box.kill()
+            watching.join()
+
+        return AgentBox(box, end)
+
+
+def _keep_within_limit(box: WorkspaceBox, limits: Limits) -> None:
+    """Kill a workspace that writes too much."""
+    # One that has ended cannot be measured.
+    with suppress(InfraError):
+        _, excess = wait_within_limit(box, "the workspace", limits.tmp_bytes, LONGEST_S)
+        if excess:
+            box.kill()
 
 
 def _tests() -> bytes:

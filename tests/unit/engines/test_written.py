@@ -16,14 +16,13 @@ from fumehood.core.errors import InfraError
 from fumehood.engines.docker import written
 from fumehood.engines.docker.written import (
     HIDDEN_BYTES_MAX,
-    INODE_BYTES,
     DiskMeter,
     Unsettled,
     deleted_bytes,
     require_short_list,
     used_bytes,
 )
-from fumehood.engines.engine import TooLarge
+from fumehood.engines.engine import INODE_BYTES, TooLarge
 from fumehood.engines.oci.workspace_files import differences
 from tests.parts.listening import wait_until
 

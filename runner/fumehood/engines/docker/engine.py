@@ -44,7 +44,12 @@ from fumehood.engines.docker.image_settings import (
     scratch_folders,
 )
 from fumehood.engines.docker.socket_memory import drop_group, limit_socket_memory
-from fumehood.engines.docker.written import DiskMeter, free_bytes, require_short_list
+from fumehood.engines.docker.written import (
+    ContainerFiles,
+    DiskMeter,
+    free_space,
+    require_short_list,
+)
 from fumehood.engines.engine import (
     AGENT_FOLDER,
     BOX_SOCKET_DIR,
@@ -55,6 +60,7 @@ from fumehood.engines.engine import (
     EngineOptions,
     Exit,
     ExitReason,
+    FreeSpace,
     Image,
     Isolation,
     IsolationFacts,
@@ -498,7 +504,8 @@ class DockerBox:
         self._output = output
         self._lock = Lock()
         self._first: FirstProcess | None = None
-        """None until :meth:`execute` starts a program in the box."""
+        """None until it is first needed; a box of an agent does not need it."""
+        self._files: ContainerFiles | None = None
         self._not_begun: NotBegun | None = None
         """Set when a program did not begin. The agent can then cause errors of the daemon."""
         self._killed_for: ExitReason | None = None
@@ -516,6 +523,10 @@ class DockerBox:
     def wait(self, timeout_ms: int) -> Exit | None:
         """Wait until the agent's process ends, at most ``timeout_ms``."""
         if self._exit is None:
+            first = self._first
+            # Without the daemon, for which each question takes milliseconds.
+            if first is not None and first.is_found and not first.wait(timeout_ms):
+                return None
             code = self._daemon.wait(self.name, max(timeout_ms / 1000, _WAIT_MIN_S))
             if code is not None:
                 self._exit = Exit(code, self._reason(code))
@@ -549,14 +560,43 @@ class DockerBox:
 
         Root also counts deleted files that are open, and a size for each file.
         """
-        files = self._asked().host_files(self.name) if os.geteuid() == 0 else None
-        pid = self.host_pid()
+        files, pid = self._host_files(), self.host_pid()
         # The daemon can be on another machine.
         if files is None or pid is None or not files.upper.is_dir():
             return self._asked().written_bytes(self.name)
         return self._meter.measure(
-            lambda: files.written_bytes(pid, bytes_max), lambda: free_bytes(files.upper)
+            lambda: files.written_bytes(pid, bytes_max),
+            lambda: free_space(files.upper).size_bytes,
         )
+
+    def free_space(self) -> FreeSpace | None:
+        """Return what is free on the disk to which the workspace writes; None if the daemon is on
+        another machine, or this user may not signal the container's processes."""
+        if self._is_unreachable:
+            return None
+        files = self._host_files()
+        if files is None or not self._found_first().is_found:
+            return None
+        try:
+            return free_space(files.upper)
+        except OSError:  # The daemon has removed the container.
+            return None
+
+    def _host_files(self) -> ContainerFiles | None:
+        if self._files is None and os.geteuid() == 0:
+            self._files = self._asked().host_files(self.name)
+        return self._files
+
+    def _found_first(self) -> FirstProcess:
+        """Return the first process of the container, after looking for it once."""
+        if self._first is None:
+            found = FirstProcess(self._id, self._asked().first_process(self.name))
+            with self._lock:
+                if self._first is None:
+                    self._first = found
+                else:
+                    found.close()
+        return self._first
 
     def deleted(self) -> tuple[str, ...]:
         """Return the paths of the image that were deleted, sorted."""
@@ -588,8 +628,7 @@ class DockerBox:
         """Start a command as root; return a function that returns its exit status, or None while
         it runs."""
         with self._pausing.starting():
-            if self._first is None:
-                self._first = FirstProcess(self._id, self._asked().first_process(self.name))
+            self._found_first()
             try:
                 return self._asked().execute(self.name, command, environment)
             except NotBegun as error:
@@ -636,7 +675,7 @@ class DockerBox:
             self._killed_for = self._killed_for or reason
 
     def _changes(self) -> list[tuple[str, int]]:
-        files = self._asked().host_files(self.name) if os.geteuid() == 0 else None
+        files = self._host_files()
         if files is not None:
             # The daemon would keep all paths in memory.
             require_short_list(files.upper)

@@ -40,6 +40,10 @@ class FirstProcess:
         signal.pidfd_send_signal(self._handle, signal.SIGKILL)
         return True
 
+    def wait(self, timeout_ms: int) -> bool:
+        """Return whether the process, which was found, ended within a time."""
+        return self._handle is None or _has_ended(self._handle, timeout_ms)
+
     def close(self) -> None:
         """Close the handle of the process."""
         if self._handle is not None:
@@ -60,7 +64,7 @@ def _opened(container: str, pid: int) -> int | None:
     return None
 
 
-def _has_ended(handle: int) -> bool:
+def _has_ended(handle: int, timeout_ms: int = 0) -> bool:
     ready = select.poll()
     ready.register(handle, select.POLLIN)
-    return bool(ready.poll(0))
+    return bool(ready.poll(timeout_ms))

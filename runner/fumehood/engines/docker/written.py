@@ -15,10 +15,8 @@ from itertools import chain
 from pathlib import Path
 
 from fumehood.core.errors import InfraError
-from fumehood.engines.engine import TooLarge
+from fumehood.engines.engine import INODE_BYTES, FreeSpace, TooLarge
 
-INODE_BYTES = 1024
-"""Counted for each file and folder, because a file system has a limited number of them."""
 PATHS_MAX = 1 << 20
 """Files and folders that a workspace can have changed, so that comparing them ends."""
 NAMES_BYTES_MAX = 64 << 20
@@ -77,10 +75,10 @@ class DiskMeter:
         return self._last[0]
 
 
-def free_bytes(folder: Path) -> int:
-    """Return the free space of the disk of a folder, including what only root can use."""
+def free_space(folder: Path) -> FreeSpace:
+    """Return what is free on the disk of a folder."""
     facts = os.statvfs(folder)
-    return facts.f_bfree * facts.f_frsize
+    return FreeSpace(facts.f_bfree * facts.f_frsize, facts.f_ffree)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Any
 from fumehood.core.errors import InfraError
 from fumehood.engines.bubblewrap.cgroups import BoxGroup
 from fumehood.engines.docker.written import DiskMeter
-from fumehood.engines.engine import BoxOutput, NotBegun
+from fumehood.engines.engine import BoxOutput, FreeSpace, NotBegun
 from fumehood.engines.oci.workspace_files import WorkspaceFiles
 from fumehood.engines.pausing import Pausing
 from fumehood.engines.subprocess_box import KILL_TIMEOUT_S, ChildBox, shell_code
@@ -61,8 +61,16 @@ class OciBox(ChildBox):
         """Return the size of the files that differ from the image."""
         files = self._of_workspace()
         return self._meter.measure(
-            lambda: files.written_bytes(self.host_pid(), bytes_max), files.free_bytes
+            lambda: files.written_bytes(self.host_pid(), bytes_max),
+            lambda: files.free_space().size_bytes,
         )
+
+    def free_space(self) -> FreeSpace | None:
+        """Return what is free on the disk to which the workspace writes."""
+        try:
+            return self._of_workspace().free_space()
+        except OSError:  # The box was closed.
+            return None
 
     def deleted(self) -> tuple[str, ...]:
         """Return the paths of the image that were deleted, sorted."""

@@ -21,8 +21,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
 from fumehood.core.errors import InfraError
-from fumehood.engines.docker.written import ListedPaths, deleted_bytes, free_bytes, used_bytes
-from fumehood.engines.engine import TooLarge
+from fumehood.engines.docker.written import ListedPaths, deleted_bytes, free_space, used_bytes
+from fumehood.engines.engine import FreeSpace, TooLarge
 from fumehood.engines.oci.box_root import BoxRoot
 from fumehood.engines.oci.roots import Root
 
@@ -65,9 +65,9 @@ class WorkspaceFiles:
         deleted = deleted_bytes(pid, self._device) if pid else 0
         return deleted + used_bytes(self._root.upper, bytes_max)
 
-    def free_bytes(self) -> int:
-        """Return the free space of the disk with these files."""
-        return free_bytes(self._root.upper)
+    def free_space(self) -> FreeSpace:
+        """Return what is free on the disk with these files."""
+        return free_space(self._root.upper)
 
     def differences(self) -> tuple[frozenset[str], tuple[str, ...]]:
         """Return the changed and the deleted paths.

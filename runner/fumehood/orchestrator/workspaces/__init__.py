@@ -6,6 +6,7 @@ the image and the tests of the task. Only a reward that C wrote counts. No box h
 
 * ``plans``: the images and settings of the boxes, once for each task of a run.
 * ``episode_boxes``: starts, measures and stops the boxes of one attempt.
+* ``disk_watch``: measures what a box writes, at once when the disk fills.
 * ``healthcheck``: waits until B is ready for the agent.
 * ``steps``: what happens between the steps of a task, and their common reward.
 * ``artifacts``: chooses the files of B that C gets.

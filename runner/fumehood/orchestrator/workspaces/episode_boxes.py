@@ -42,6 +42,7 @@ from fumehood.orchestrator.workspaces.artifacts import (
     tar_of,
 )
 from fumehood.orchestrator.workspaces.checkpoints import keep, tar_of_changes
+from fumehood.orchestrator.workspaces.disk_watch import MEASURE_MS, DiskWatch
 from fumehood.orchestrator.workspaces.healthcheck import health_problem
 from fumehood.orchestrator.workspaces.plans import WORLD, WorkspacePlan
 from fumehood.orchestrator.workspaces.services import (
@@ -52,7 +53,6 @@ from fumehood.orchestrator.workspaces.services import (
 from fumehood.orchestrator.workspaces.steps import Files, StepFiles, combined, is_reached
 from fumehood.orchestrator.workspaces.tests_inside import live, verified_inside
 from fumehood.orchestrator.workspaces.verification import (
-    POLL_MS,
     copied_from,
     evaluated,
     output_of,
@@ -469,8 +469,9 @@ class EpisodeWorkspace:
     def _watch(self, box: WorkspaceBox) -> None:
         """Kill B if it writes more than its limit, and record a setup that failed."""
         try:
-            while (ended := box.wait(POLL_MS)) is None:
-                excess = (self._excess(one) for one in (box, *self._services))
+            watch = DiskWatch(box, self._plan.limits.tmp_bytes)
+            while (ended := watch.wait(MEASURE_MS)) is None:
+                excess = (self._excess(one, watch) for one in (box, *self._services))
                 self._problem = self._problem or next(filter(None, excess), "")
                 if self._problem:
                     box.kill()
@@ -491,7 +492,7 @@ class EpisodeWorkspace:
             box.kill()
             raise
 
-    def _excess(self, box: WorkspaceBox) -> str:
+    def _excess(self, box: WorkspaceBox, watch: DiskWatch) -> str:
         """Return why a workspace must be killed; empty if it may continue."""
         limit = self._plan.limits.tmp_bytes
         try:
@@ -501,6 +502,7 @@ class EpisodeWorkspace:
         except BadArtifacts as error:
             # A workspace that has ended cannot be measured.
             return "" if box.wait(0) else str(error)
+        watch.found(written_bytes)
         is_over = written_bytes > limit
         return f"the workspace wrote {written_bytes} bytes, of at most {limit}" if is_over else ""
 

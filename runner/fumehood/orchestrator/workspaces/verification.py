@@ -10,15 +10,12 @@ import tarfile
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from time import monotonic
 
 from fumehood.core.errors import InfraError
 from fumehood.engines.engine import (
     BOX_SOCKET_DIR,
     BoxOutput,
     BoxSpec,
-    Exit,
-    TooLarge,
     Workspace,
     WorkspaceBox,
 )
@@ -33,11 +30,10 @@ from fumehood.orchestrator.workspaces.artifacts import (
     is_loaded,
     tar_of,
 )
+from fumehood.orchestrator.workspaces.disk_watch import wait_within_limit
 from fumehood.orchestrator.workspaces.plans import MIB, WorkspacePlan, texts_of
 from fumehood.scorers.verdict import Verdict
 
-POLL_MS = 1000
-"""Interval at which a workspace is measured, and at which a run can be abandoned."""
 REWARD_BYTES_MAX = 16 * MIB
 REWARD_MAX = 1e15
 """Maximum absolute value of a reward, so that reports can compute means of all rewards."""
@@ -132,7 +128,9 @@ def verified(
     box = plan.engine.start(spec)
     try:
         limit_bytes = plan.limits.tmp_bytes + _UNPACKED_BYTES * len(files.archive)
-        ended, excess = _wait(box, plan.verifier_timeout_s, limit_bytes, is_abandoned)
+        ended, excess = wait_within_limit(
+            box, "the verifier", limit_bytes, plan.verifier_timeout_s, is_abandoned
+        )
         box.kill()
         folder = files_of(box.copy_out(REWARD_FOLDER, REWARD_BYTES_MAX))
     finally:
@@ -209,34 +207,6 @@ def _deleted(box: WorkspaceBox, plan: WorkspacePlan) -> tuple[str, ...]:
         paths = [path for path in paths if not is_loaded(path.removeprefix(tops[0]))]
     check_deleted(paths)
     return tuple(paths)
-
-
-def _wait(
-    box: WorkspaceBox, timeout_s: float, limit_bytes: int, is_abandoned: Callable[[], bool]
-) -> tuple[Exit | None, str]:
-    """Wait until a verifier ends or writes too much; return how it ended, and what was too much.
-
-    Raises:
-        InfraError: the run is abandoned, or the engine cannot measure a verifier that runs.
-    """
-    deadline_s = monotonic() + timeout_s
-    while (left_ms := round((deadline_s - monotonic()) * 1000)) > 0:
-        if (ended := box.wait(min(POLL_MS, left_ms))) is not None:
-            return ended, ""
-        if is_abandoned():
-            raise InfraError("the run was stopped")
-        try:
-            written_bytes = box.written_bytes(limit_bytes)
-        except TooLarge as error:
-            return None, str(error)
-        except InfraError:
-            # One that has ended meanwhile cannot be measured.
-            if (ended := box.wait(0)) is not None:
-                return ended, ""
-            raise
-        if written_bytes > limit_bytes:
-            return None, f"the verifier wrote {written_bytes} bytes, of at most {limit_bytes}"
-    return None, ""
 
 
 def _is_reward(value: object) -> bool:

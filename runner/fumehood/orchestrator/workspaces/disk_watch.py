@@ -1,0 +1,117 @@
+"""Keeps what a workspace writes within its limit.
+
+A measurement takes longer the more files there are, so it is made once a second. In between, the
+free space of the disk is read often, because that takes microseconds. When it has fallen by more
+than the workspace may still write, the workspace is measured at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import monotonic
+
+from fumehood.core.errors import InfraError
+from fumehood.engines.engine import Exit, TooLarge, WorkspaceBox
+
+MEASURE_MS = 1000
+"""Interval at which a workspace is measured, and at which a run can be abandoned."""
+LOOK_MS = 50
+"""Interval at which the free space of the disk is read."""
+_PAUSE_FACTOR = 9
+"""An early measurement is not made before so many times the duration of the last one has passed, so
+that measurements take at most a tenth of the time. Other programs of the host can cause them."""
+
+
+class DiskWatch:
+    """Waits for the end of a workspace, and returns early if its disk fills."""
+
+    def __init__(self, box: WorkspaceBox, limit_bytes: int) -> None:
+        """Read the free space of the disk.
+
+        Args:
+            box: the workspace.
+            limit_bytes: size that it may write.
+        """
+        self._box, self._limit_bytes = box, limit_bytes
+        self._rest_bytes, self._free = limit_bytes, box.free_space()
+        self._returned_s = monotonic()
+
+    def wait(self, timeout_ms: int) -> Exit | None:
+        """Wait until the workspace ends, or must be measured.
+
+        Args:
+            timeout_ms: return after this time at the latest.
+
+        Returns:
+            How the workspace ended; None if it still runs.
+        """
+        before, fallen_bytes = self._free, 0
+        now_s = monotonic()
+        early_s = now_s + _PAUSE_FACTOR * (now_s - self._returned_s)
+        end_s = now_s + timeout_ms / 1000
+        ended = None
+        while ended is None and (left_ms := round((end_s - monotonic()) * 1000)) > 0:
+            if before is None:
+                ended = self._box.wait(left_ms)
+                continue
+            ended = self._box.wait(min(LOOK_MS, left_ms))
+            now = self._box.free_space()
+            if now is None:
+                continue
+            # Other programs can free space meanwhile.
+            fallen_bytes += max(0, now.used_since(before))
+            before = now
+            if fallen_bytes > self._rest_bytes and monotonic() >= early_s:
+                break
+        # Before the measurement that follows, because the workspace can write during it.
+        self._free = self._box.free_space() if ended is None else None
+        self._rest_bytes = self._limit_bytes
+        self._returned_s = monotonic()
+        return ended
+
+    def found(self, written_bytes: int) -> None:
+        """Note what one of the boxes on the disk has written, after :meth:`wait` returned."""
+        self._rest_bytes = min(self._rest_bytes, self._limit_bytes - written_bytes)
+
+
+def wait_within_limit(
+    box: WorkspaceBox,
+    name: str,
+    limit_bytes: int,
+    timeout_s: float,
+    is_abandoned: Callable[[], bool] = lambda: False,
+) -> tuple[Exit | None, str]:
+    """Wait until a workspace ends or writes too much.
+
+    Args:
+        box: the workspace.
+        name: what it is called in the message.
+        limit_bytes: size that it may write.
+        timeout_s: return after this time at the latest.
+        is_abandoned: whether the run was stopped.
+
+    Returns:
+        How it ended, None if it still runs; and what was too much, empty if nothing was.
+
+    Raises:
+        InfraError: the run was stopped, or the engine cannot measure a workspace that runs.
+    """
+    watch, end_s = DiskWatch(box, limit_bytes), monotonic() + timeout_s
+    while (left_ms := round((end_s - monotonic()) * 1000)) > 0:
+        if (ended := watch.wait(min(MEASURE_MS, left_ms))) is not None:
+            return ended, ""
+        if is_abandoned():
+            raise InfraError("the run was stopped")
+        try:
+            written_bytes = box.written_bytes(limit_bytes)
+        except TooLarge as error:
+            return None, str(error)
+        except InfraError:
+            # One that has ended meanwhile cannot be measured.
+            if (ended := box.wait(0)) is not None:
+                return ended, ""
+            raise
+        if written_bytes > limit_bytes:
+            return None, f"{name} wrote {written_bytes} bytes, of at most {limit_bytes}"
+        watch.found(written_bytes)
+    return None, ""
