@@ -12,8 +12,8 @@ import re
 import resource
 import time
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Set
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock, Thread
 from typing import Protocol
@@ -62,6 +62,9 @@ _START_TIME = 19
 """Field of /proc/PID/stat, from 0, after the name of the program. Source: proc(5), field 22."""
 
 
+_Identity = tuple[bytes, ...]
+
+
 class WatchedBox(Protocol):
     """What the watch needs of a box."""
 
@@ -82,6 +85,8 @@ class _Watched:
     pid: int | None = None
     started: str = ""
     """When the process started: the kernel gives the number of an ended process to another one."""
+    shared_ports: set[bytes] = field(default_factory=set)
+    """See :func:`queued_bytes`. Kept, because a box can close one of the sockets for a look."""
 
 
 class QueueWatch:
@@ -140,10 +145,10 @@ def _check(watched: _Watched, own: str) -> bool:
     # It may not have left the namespace of this program yet.
     if _namespace(watched.pid) in ("", own):
         return True
-    queued = queued_bytes(watched.pid, QUEUES_BYTES_MAX)
-    if queued <= QUEUES_BYTES_MAX:
+    looks = [_look(watched, watched.pid)]
+    if looks[0] <= QUEUES_BYTES_MAX:
         return True
-    looks = [queued, *(queued_bytes(watched.pid, QUEUES_BYTES_MAX) for _ in range(LOOKS - 1))]
+    looks += [_look(watched, watched.pid) for _ in range(LOOKS - 1)]
     # Not at all of them: an agent could make one look see nothing.
     if sum(look > QUEUES_BYTES_MAX for look in looks) < LOOKS / 2:
         return True
@@ -157,7 +162,11 @@ def _check(watched: _Watched, own: str) -> bool:
     return False
 
 
-def queued_bytes(pid: int, limit_bytes: int = 0) -> int:
+def _look(watched: _Watched, pid: int) -> int:
+    return queued_bytes(pid, QUEUES_BYTES_MAX, watched.shared_ports)
+
+
+def queued_bytes(pid: int, limit_bytes: int = 0, shared_ports: set[bytes] | None = None) -> int:
     """Return the memory of the queues, at most, in the network namespace of a process; 0 if it has
     ended.
 
@@ -168,6 +177,8 @@ def queued_bytes(pid: int, limit_bytes: int = 0) -> int:
         pid: of the process.
         limit_bytes: if the queues cannot exceed it, a coarser bound is returned, because the lists
             of connections take milliseconds to read.
+        shared_ports: on which several sockets listened at an earlier look at the same namespace;
+            those of this look are added.
     """
     folder = Path(f"/proc/{pid}/net")
     netlink = _content(folder / "netlink").splitlines()[1:]
@@ -178,14 +189,14 @@ def queued_bytes(pid: int, limit_bytes: int = 0) -> int:
     bound = total + _CONNECTION_BYTES * sockets + _OVERHEAD * machine_bytes
     if _PAGES.search(numbers) and bound <= limit_bytes:
         return bound
-    unlisted = 0
+    unlisted, ports = 0, set[bytes]() if shared_ports is None else shared_ports
     for name in ("tcp", "tcp6"):
-        before = {_identity(line) for line in _UNACCEPTED.findall(_content(folder / name))}
+        earlier = _content(folder / name)
+        before = {_identity(line) for line in _UNACCEPTED.findall(earlier)}
         table = _content(folder / name)
         connections = {_identity(line): line for line in _UNACCEPTED.findall(table)}
-        # The kernel lists the counts first. A connection that was not listed before them may not
-        # be counted. While connections come and go, the kernel lists some twice.
-        unlisted += _unlisted(table, [local for local, *_ in before & connections.keys()])
+        # While connections come and go, the kernel lists some twice.
+        unlisted += _unlisted((earlier, table), before, connections.keys(), ports)
         data_bytes = sum(int(queue, 16) for _, _, queue, _ in connections.values())
         total += _CONNECTION_BYTES * len(connections) + _OVERHEAD * data_bytes
         machine_bytes -= data_bytes
@@ -195,28 +206,52 @@ def queued_bytes(pid: int, limit_bytes: int = 0) -> int:
     return total + _CONNECTION_BYTES * unlisted
 
 
-def _unlisted(table: bytes, listed: Sequence[bytes]) -> int:
+def _unlisted(
+    tables: tuple[bytes, bytes],
+    before: Set[_Identity],
+    after: Set[_Identity],
+    shared_ports: set[bytes],
+) -> int:
     """Return the number of unaccepted connections that have no line.
 
     A client has reset them. The kernel keeps them, with their data, until the program accepts them.
+    It lists the counts of a table first, and the connections some milliseconds later.
+
+    If one socket listens on a port, all its listed connections are subtracted: a program accepts
+    the oldest connection first, so none can leave while the socket keeps reset ones. Connections of
+    several sockets can come and go, so only those that were listed before and after the count are
+    subtracted.
 
     Args:
-        table: the content of /proc/PID/net/tcp or tcp6.
-        listed: local addresses of counted connections that have a line.
+        tables: the content of /proc/PID/net/tcp or tcp6, read twice.
+        before: unaccepted connections in the first table.
+        after: those in the second one.
+        shared_ports: see :func:`queued_bytes`.
     """
+    for table in tables:
+        sockets = Counter(_port(address) for address, _ in _LISTENING.findall(table))
+        shared_ports.update(port for port, number in sockets.items() if number > 1)
     waiting = Counter[bytes]()
-    for address, count in _LISTENING.findall(table):
+    for address, count in _LISTENING.findall(tables[1]):
         waiting[address] += int(count, 16)
-    for address in listed:
+    for connection in before | after:
+        address = connection[0]
+        is_lasting = connection in before and connection in after
+        if _port(address) in shared_ports and not is_lasting:
+            continue
         # If no socket listens on this address, one listens on this port of all addresses.
         waiting[address if address in waiting else _of_all_addresses(address)] -= 1
     return sum(count for count in waiting.values() if count > 0)
 
 
-def _identity(connection: tuple[bytes, ...]) -> tuple[bytes, ...]:
+def _identity(connection: tuple[bytes, ...]) -> _Identity:
     """Return what tells a line of ``_UNACCEPTED`` from those of other connections."""
     local, remote, _, place = connection
     return local, remote, place
+
+
+def _port(address: bytes) -> bytes:
+    return address.partition(b":")[2]
 
 
 def _of_all_addresses(address: bytes) -> bytes:

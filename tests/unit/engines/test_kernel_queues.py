@@ -50,10 +50,11 @@ def test_data_on_reset_connections_counts_until_they_are_accepted(host: str) -> 
         before = queued_bytes(os.getpid())
         for _ in range(200):
             reset_after(server, bytes(64 * KIB))
-        assert queued_bytes(os.getpid()) >= before + 200 * 64 * KIB
+        # The kernel counts up to a megabyte of each processor later.
+        assert queued_bytes(os.getpid()) >= before + 150 * 64 * KIB
         for _ in range(200):
             stack.enter_context(server.accept()[0])
-        assert queued_bytes(os.getpid()) < before + 200 * 64 * KIB
+        assert queued_bytes(os.getpid()) < before + 150 * 64 * KIB
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0", "::1", "::"])
@@ -95,7 +96,8 @@ while True:
 
 def test_connections_that_come_and_go_on_the_same_port_do_not_hide_reset_ones() -> None:
     with ExitStack() as stack:
-        server = socket.create_server(("127.0.0.1", 0), backlog=1000, reuse_port=True)
+        # The reset connections fill its queue, so all others reach the other socket.
+        server = socket.create_server(("127.0.0.1", 0), backlog=99, reuse_port=True)
         stack.enter_context(server)
         command = [sys.executable, "-c", COME_AND_GO, str(server.getsockname()[1])]
         before = queued_bytes(os.getpid())
@@ -105,8 +107,53 @@ def test_connections_that_come_and_go_on_the_same_port_do_not_hide_reset_ones() 
         stack.callback(busy.kill)
         assert busy.stdout is not None
         busy.stdout.readline()
-        looks = [queued_bytes(os.getpid()) for _ in range(60)]
-        assert sum(look >= before + 100 * 64 * KIB for look in looks) >= 0.9 * len(looks)
+        shared = set[bytes]()
+        looks = [queued_bytes(os.getpid(), shared_ports=shared) for _ in range(40)]
+        assert sum(look >= before + 50 * 64 * KIB for look in looks) >= 0.9 * len(looks)
+
+
+def test_a_port_on_which_two_sockets_listened_counts_as_shared_later() -> None:
+    shared = set[bytes]()
+    with socket.create_server(("127.0.0.1", 0), reuse_port=True) as one:
+        with socket.create_server(one.getsockname(), reuse_port=True):
+            queued_bytes(os.getpid(), shared_ports=shared)
+        queued_bytes(os.getpid(), shared_ports=shared)
+        assert f"{one.getsockname()[1]:04X}".encode() in shared
+
+
+BUSY_SERVER = """
+import socket
+from threading import Thread
+def ask():
+    while True:
+        with socket.create_connection(server.getsockname()) as connection:
+            connection.sendall(b"question")
+            connection.recv(100)
+with socket.create_server(("127.0.0.1", 0), backlog=200) as server:
+    for _ in range(40):
+        Thread(target=ask, daemon=True).start()
+    print(flush=True)
+    while True:
+        with server.accept()[0] as accepted:
+            accepted.recv(100)
+            accepted.sendall(b"answer")
+"""
+
+
+def test_a_server_with_more_clients_than_it_can_answer_gets_no_data_of_others() -> None:
+    command = [sys.executable, "-c", BUSY_SERVER]
+    with ExitStack() as stack:
+        other = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        for _ in range(100):
+            connection = stack.enter_context(socket.create_connection(other.getsockname()))
+            stack.enter_context(other.accept()[0])
+            connection.sendall(bytes(64 * KIB))
+        busy = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE))
+        stack.callback(busy.kill)
+        assert busy.stdout is not None
+        busy.stdout.readline()
+        looks = [queued_bytes(os.getpid()) for _ in range(10)]
+        assert sum(look < 50 * 64 * KIB for look in looks) >= 0.6 * len(looks)
 
 
 def test_closed_connections_do_not_count() -> None:

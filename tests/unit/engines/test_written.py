@@ -214,7 +214,7 @@ def test_many_paths_and_long_paths_are_not_listed(
 ) -> None:
     upper, lower = tmp_path / "upper", tmp_path / "lower"
     lower.mkdir()
-    below = upper / ("d" * 200) / ("d" * 200)
+    below = upper / ("é" * 100) / ("é" * 100)
     below.mkdir(parents=True)
     for number in range(8):
         (below / str(number)).touch()

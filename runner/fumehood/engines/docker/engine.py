@@ -357,6 +357,9 @@ class DockerEngine:
             case OrphanKind.CONTAINER:
                 try:
                     self._daemon.remove(orphan.name)
+                except NotEnded:
+                    # An agent can cause this; a later command tries again.
+                    return False
                 except InfraError as error:
                     if not isinstance(error.__cause__, Busy | requests.Timeout):
                         raise

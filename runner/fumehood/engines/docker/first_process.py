@@ -37,7 +37,10 @@ class FirstProcess:
         """Kill all processes of the container; return False if it ended or no process was found."""
         if self._handle is None or _has_ended(self._handle):
             return False
-        signal.pidfd_send_signal(self._handle, signal.SIGKILL)
+        try:
+            signal.pidfd_send_signal(self._handle, signal.SIGKILL)
+        except ProcessLookupError:  # It has ended meanwhile.
+            return False
         return True
 
     def wait(self, timeout_ms: int) -> bool:

@@ -127,7 +127,7 @@ class ListedPaths:
                 :data:`NAMES_BYTES_MAX`.
         """
         self._paths += 1
-        self._names_bytes += len(path)
+        self._names_bytes += len(os.fsencode(path))
         if self._paths > PATHS_MAX or self._names_bytes > NAMES_BYTES_MAX:
             raise TooLarge(
                 f"the workspace changed more than {PATHS_MAX} paths, or paths of more than "
