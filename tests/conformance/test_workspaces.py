@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import resource
 import secrets
 import shutil
 import signal
@@ -23,6 +24,7 @@ import pytest
 from fumehood.core.errors import InfraError, InputError
 from fumehood.core.user_ids import BOX_UIDS, EPISODE_UIDS
 from fumehood.engines.docker import daemon as docker_daemon
+from fumehood.engines.docker import written
 from fumehood.engines.docker.daemon import Daemon
 from fumehood.engines.docker.engine import DockerEngine
 from fumehood.engines.engine import (
@@ -460,6 +462,22 @@ def test_commands_run_in_a_workspace_with_its_rights(workspaces: Workspaces) -> 
     assert {int(values[f"Cap{kind}"], 16) for kind in ("Eff", "Prm", "Bnd")} == {0xFB}
     if "NoNewPrivs" in values:  # Not in gVisor.
         assert (values["NoNewPrivs"], values["Seccomp"]) == ("1", "2")
+
+
+@pytest.mark.slow
+def test_files_that_other_programs_of_the_host_hold_do_not_count(
+    workspaces: Workspaces, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    box = workspaces.live("exec sleep 600")
+    monkeypatch.setattr(written, "HELD_MAX", 5000)
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (before[1], before[1]))
+    with ExitStack() as opened:
+        opened.callback(resource.setrlimit, resource.RLIMIT_NOFILE, before)
+        first = opened.enter_context(open(os.devnull, "rb"))
+        for _ in range(6000):
+            opened.callback(os.close, os.dup(first.fileno()))
+        assert box.written_bytes() < BYTES_MAX
 
 
 @pytest.mark.slow

@@ -172,7 +172,8 @@ def test_deleted_files_that_a_program_hides_count(tmp_path: Path, how: str) -> N
         assert program.stdout is not None
         assert program.stdin is not None
         assert program.stdout.readline() == b"ready\n"
-        assert deleted_bytes(program.pid, device) - before >= 8 * MIB
+        # Other programs of the machine can close deleted files meanwhile.
+        assert deleted_bytes(program.pid, device) - before >= 6 * MIB
         program.stdin.close()
     assert program.returncode == 0
 

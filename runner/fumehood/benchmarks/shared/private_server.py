@@ -35,9 +35,10 @@ FILE_BYTES_MAX = 1 << 30
 SERVER_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _SUPERVISOR = """
 ulimit -c 0; ulimit -v "$MEMORY_KB_MAX"; ulimit -f "$FILE_BLOCKS_MAX"
-exec 3<&0
-nice -n "$NICE" "$@" >/dev/null 2>&1 3<&- &
+exec 3<&0 4>&2 2>/dev/null
+nice -n "$NICE" "$@" >/dev/null 2>&4 3<&- 4>&- &
 server=$!
+exec 4>&-
 (cat <&3 >/dev/null; kill "-$SIGNAL" $server) &
 watch=$!
 exec 3<&-
@@ -46,8 +47,11 @@ kill $watch
 cd / && rm -rf "$FOLDER"
 """
 """Shell script that runs the server and kills it when standard input ends, that is, when the
-process that started it has ended. It then removes the folder. The server has no log, because
-statements of an agent can write to it without end."""
+process that started it has ended. It then removes the folder. Of the server's messages only the
+first ones are kept, in a pipe, because statements of an agent can cause them without end."""
+_MESSAGE_BYTES = 1 << 16
+_MESSAGE_CHARS = 300
+"""Of the last message that an error quotes."""
 
 
 class PrivateServer:
@@ -65,6 +69,8 @@ class PrivateServer:
         for folder in folders:
             (self.folder / folder).mkdir()
         self._process: subprocess.Popen[bytes] | None = None
+        self._messages: int | None = None
+        """Descriptor of what the server has reported."""
 
     def give_away(self) -> None:
         """Make the folder the server's, which could from now on replace its files with links."""
@@ -138,7 +144,7 @@ class PrivateServer:
             end_signal: ends it at once.
 
         Raises:
-            InfraError: it does not answer in time.
+            InfraError: it ends, or does not answer in time.
         """
         # A service runs before boxes; statements of an agent must not.
         nice = max(0, -os.getpriority(os.PRIO_PROCESS, 0))
@@ -149,26 +155,48 @@ class PrivateServer:
             "SIGNAL": end_signal,
             "NICE": str(nice),
         }
-        self._process = subprocess.Popen(
-            ["/bin/sh", "-c", _SUPERVISOR, self._name, *map(str, command)],
-            stdin=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd=self.folder,
-            env={"PATH": SERVER_PATH, **settings},
-            start_new_session=True,
-            **_as_user(),
-        )
+        self._messages, their_end = os.pipe()
+        # The server must not wait when the pipe is full.
+        for end in (self._messages, their_end):
+            os.set_blocking(end, False)
+        try:
+            self._process = subprocess.Popen(
+                ["/bin/sh", "-c", _SUPERVISOR, self._name, *map(str, command)],
+                stdin=subprocess.PIPE,
+                stderr=their_end,
+                cwd=self.folder,
+                env={"PATH": SERVER_PATH, **settings},
+                start_new_session=True,
+                **_as_user(),
+            )
+        finally:
+            os.close(their_end)
         atexit.register(self.stop)
-        deadline = time.monotonic() + START_TIMEOUT_S
+        deadline, problem = time.monotonic() + START_TIMEOUT_S, "it has no socket"
         while True:
-            with suppress(InfraError):
+            try:
                 if socket.exists():
                     connect()
                     return
-            if time.monotonic() > deadline or not self.alive:
-                self.stop()
-                raise InfraError(f"{self._name} does not answer within {START_TIMEOUT_S} s")
-            time.sleep(0.01)
+            except InfraError as error:
+                problem = str(error)
+            if not self.alive:
+                problem = f"it ended: {self._last_message()}"
+            elif time.monotonic() > deadline:
+                problem = f"within {START_TIMEOUT_S} s {problem}: {self._last_message()}"
+            else:
+                time.sleep(0.01)
+                continue
+            self.stop()
+            raise InfraError(f"{self._name} does not start: {problem}")
+
+    def _last_message(self) -> str:
+        """Return the last message of the server, of those that were kept."""
+        assert self._messages is not None
+        with suppress(BlockingIOError):
+            text = os.read(self._messages, _MESSAGE_BYTES).decode("utf-8", "replace").strip()
+            return text.rpartition("\n")[2][-_MESSAGE_CHARS:] or "no message"
+        return "no message"
 
     @property
     def alive(self) -> bool:
@@ -183,6 +211,9 @@ class PrivateServer:
             with suppress(OSError):  # It may have ended already.
                 self._process.stdin.close()
             self._process.wait()
+        if self._messages is not None:
+            os.close(self._messages)
+            self._messages = None
 
 
 def _as_user() -> dict[str, Any]:

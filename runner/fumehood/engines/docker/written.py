@@ -229,18 +229,21 @@ def _held_files(pid: int) -> Iterator[str]:
 def _processes_beside(pid: int) -> Iterator[list[str]]:
     """Yield the folders in /proc of the threads of each process of a container.
 
-    The processes have the process namespace of ``pid``, or its control group: the processes with
-    which gVisor serves the files of a container are in other namespaces.
+    The processes have the process namespace of ``pid``, or its control group: the processes of
+    gVisor are in other namespaces, such as that of this process.
     """
     namespace, group = _place(f"/proc/{pid}")
+    if group and namespace == _place("/proc/self")[0]:
+        namespace = None
     for name in filter(str.isdecimal, os.listdir("/proc")):
         threads = _entries(f"/proc/{name}/task")
         for thread in threads:
             place = _place(thread)
+            if place[0] is None:
+                continue
             if place[0] == namespace or (group and place[1] == group):
                 yield threads
-            if place[0] is not None:
-                break
+            break
 
 
 def _place(folder: str) -> tuple[int | None, str]:
