@@ -24,6 +24,7 @@ def _connect() -> None:
 
 def test_a_server_that_ends_at_its_start_is_named_with_its_last_message() -> None:
     server = PrivateServer("Test")
+    server.give_away()
     # More than a pipe holds.
     command = ["/bin/sh", "-c", "echo first >&2; yes many | head -c 200000 >&2; exit 3"]
     with pytest.raises(InfraError, match=r"^Test does not start: it ended: ma?n?y?$"):
