@@ -130,7 +130,10 @@ class StepFiles:
         if (folder / "setup.sh").is_file():
             script = f"bash {top.rstrip('/')}/setup.sh"
             status = status_of(self._box, script, SETUP_TIMEOUT_S, self._is_abandoned)
-            problem = "" if status == 0 else f"setup.sh failed with status {status}"
+            if status is None:
+                problem = f"setup.sh did not end in {SETUP_TIMEOUT_S} s"
+            elif status != 0:
+                problem = f"setup.sh failed with status {status}"
         if plan.settings.get("step_healthcheck") and not problem:
             check = plan.settings["step_healthcheck"]
             assert isinstance(check, dict)
