@@ -74,13 +74,15 @@ def main(control_fd: int) -> None:
     control.send((problem or "ready").encode())
     if problem:
         return
+    # Listed once: a box that looks at the name of every module copies the pages of all names.
+    own_modules = [name for name in sys.modules if name.partition(".")[0] == "fumehood"]
     gc.collect()
     gc.freeze()  # Otherwise a collection in a box would copy the pages of all objects.
     # The kernel then forgets ended boxes by itself; their descriptors still report the end.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     agent = _serve(control, program)
     if agent is not None:
-        _run(agent)
+        _run(agent, own_modules)
 
 
 def _warm_up() -> None:
@@ -238,8 +240,13 @@ def _report(status_fd: int, fields: dict[str, Any]) -> None:
     os.write(status_fd, json.dumps(fields).encode() + b"\n")
 
 
-def _run(agent: AgentProcess) -> None:
-    """Run the command ``python3 -m MODULE …`` or ``python3 -c CODE …`` in this process."""
+def _run(agent: AgentProcess, own_modules: Sequence[str]) -> None:
+    """Run the command ``python3 -m MODULE …`` or ``python3 -c CODE …`` in this process.
+
+    Args:
+        agent: its command.
+        own_modules: modules of this project, which the agent does not find.
+    """
     _, kind, what, *arguments = agent.command
     own_folders = {os.getcwd(), *os.environ["PYTHONPATH"].split(":")}
     standard = [folder for folder in sys.path if folder not in own_folders]
@@ -248,7 +255,7 @@ def _run(agent: AgentProcess) -> None:
     first = "" if kind == "-c" else os.getcwd()
     sys.path[:] = [first, *agent.environment.get("PYTHONPATH", "").split(":"), *standard]
     invalidate_caches()
-    for name in [name for name in sys.modules if name.partition(".")[0] == "fumehood"]:
+    for name in own_modules:
         del sys.modules[name]
     _reseed()
     sys.orig_argv[:] = agent.command
