@@ -159,11 +159,19 @@ match how:
         hold()
         threading.Thread(target=ready).start()
         ctypes.CDLL(None).pthread_exit(None)
+    case "by a thread with its own descriptors":
+        def alone():
+            ctypes.CDLL(None).unshare(0x400)  # CLONE_FILES
+            hold(); ready()
+        threading.Thread(target=alone).start()
 """
 
 
+THREADS = ("by the second thread", "by a thread with its own descriptors")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("how", ["mapped", "as its working folder", "by the second thread"])
+@pytest.mark.parametrize("how", ["mapped", "as its working folder", *THREADS])
 def test_deleted_files_that_a_program_hides_count(tmp_path: Path, how: str) -> None:
     device = os.stat(tmp_path).st_dev
     command = [sys.executable, "-c", HIDES_A_FILE, how, str(tmp_path / "file")]
@@ -202,6 +210,30 @@ def test_a_deleted_folder_that_is_open_counts(tmp_path: Path) -> None:
     shutil.rmtree(folder)
     assert deleted_bytes(os.getpid(), device) - before >= 100 * 2000
     os.close(opened)
+
+
+HAS_MANY_THREADS = """
+import os, sys, threading
+files = [os.dup(0) for _ in range(100)]
+for _ in range(50): threading.Thread(target=threading.Event().wait, daemon=True).start()
+print("ready", flush=True); sys.stdin.read()
+"""
+
+
+def test_descriptors_that_threads_share_count_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    command = [sys.executable, "-c", HAS_MANY_THREADS]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+        assert program.stdout is not None
+        assert program.stdin is not None
+        assert program.stdout.readline() == b"ready\n"
+        folders = [
+            f"/proc/{program.pid}/task/{one}" for one in os.listdir(f"/proc/{program.pid}/task")
+        ]
+        assert len(folders) == 51
+        monkeypatch.setattr(written, "_processes_beside", lambda pid: iter([folders]))
+        held = list(written._held_files(program.pid))
+        assert 100 < len([path for path in held if "/fd/" in path]) < 200
+        program.stdin.close()
 
 
 def test_too_many_open_files_end_the_measurement(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,9 +6,11 @@ list paths that are too long.
 
 from __future__ import annotations
 
+import ctypes
 import os
+import platform
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -26,6 +28,11 @@ HELD_MAX = 50_000
 takes about a second."""
 HIDDEN_BYTES_MAX = 64 << 20
 """By how much the free space of the disk may fall without an explanation before a box is paused."""
+_libc = ctypes.CDLL(None)
+_KCMP = {"x86_64": 312, "aarch64": 272}.get(platform.machine(), -1)
+"""Number of the system call kcmp. Source: Linux, include/uapi/asm-generic/unistd.h."""
+_FILES, _FOLDERS = 2, 3
+"""What threads can share: KCMP_FILES and KCMP_FS. Source: kcmp(2)."""
 _LINKS = ("exe", "cwd", "root")
 """Links in /proc to the program, the working folder and the root of a thread; see proc(5)."""
 _BLOCK_BYTES = 512
@@ -211,19 +218,32 @@ def _held_files(pid: int) -> Iterator[str]:
     files, and working folders."""
     held = 0
     for threads in _processes_beside(pid):
-        # Threads share their memory, but each can have its own descriptors. The first thread of a
-        # process can have ended before the others, and then shows nothing.
+        # Threads share their memory, but each can have its own descriptors and folders. The first
+        # thread of a process can have ended before the others, and then shows nothing.
         mapped = next(filter(None, (_entries(f"{one}/map_files") for one in threads)), [])
-        opened = (
-            path
-            for one in threads
-            for path in (*_entries(f"{one}/fd"), *(f"{one}/{name}" for name in _LINKS))
-        )
-        for path in chain(mapped, opened):
+        opened = (path for one in _with_own(_FILES, threads) for path in _entries(f"{one}/fd"))
+        linked = (f"{one}/{name}" for one in _with_own(_FOLDERS, threads) for name in _LINKS)
+        for path in chain(mapped, opened, linked):
             held += 1
             if held > HELD_MAX:
                 raise TooLarge(f"the workspace holds more than {HELD_MAX} files open or mapped")
             yield path
+
+
+def _with_own(kind: int, threads: Sequence[str]) -> Iterator[str]:
+    """Yield the threads that do not share something with the one that was yielded before.
+
+    Args:
+        kind: what they share; see kcmp(2).
+        threads: their folders in /proc.
+    """
+    last = None
+    for one in threads:
+        number = int(one.rpartition("/")[2])
+        # Nothing is known of threads that have ended, or if this process may not compare them.
+        if last is None or _libc.syscall(_KCMP, last, number, kind, 0, 0) != 0:
+            last = number
+            yield one
 
 
 def _processes_beside(pid: int) -> Iterator[list[str]]:
