@@ -8,6 +8,7 @@ than the workspace may still write, the workspace is measured at once.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from time import monotonic
 
 from fumehood.core.errors import InfraError
@@ -17,9 +18,9 @@ MEASURE_MS = 1000
 """Interval at which a workspace is measured, and at which a run can be abandoned."""
 LOOK_MS = 50
 """Interval at which the free space of the disk is read."""
-_PAUSE_FACTOR = 9
-"""An early measurement is not made before so many times the duration of the last one has passed, so
-that measurements take at most a tenth of the time. Other programs of the host can cause them."""
+_EARLY_FACTOR, _SAVED_S = 10, 10.0
+"""Early measurements take at most one part in so many of the time, of which this much can be saved
+for several at once: other programs of the host can cause them."""
 
 
 class DiskWatch:
@@ -35,6 +36,10 @@ class DiskWatch:
         self._box, self._limit_bytes = box, limit_bytes
         self._rest_bytes, self._free = limit_bytes, box.free_space()
         self._returned_s = monotonic()
+        self._early_from_s = -inf
+        """No early measurement is made before this time."""
+        self._is_early = False
+        """Whether an early measurement follows the last :meth:`wait`."""
 
     def wait(self, timeout_ms: int) -> Exit | None:
         """Wait until the workspace ends, or must be measured.
@@ -47,7 +52,11 @@ class DiskWatch:
         """
         before, fallen_bytes = self._free, 0
         now_s = monotonic()
-        early_s = now_s + _PAUSE_FACTOR * (now_s - self._returned_s)
+        if self._is_early:
+            taken_s = now_s - self._returned_s
+            saved_from_s = max(self._early_from_s, self._returned_s - _SAVED_S)
+            self._early_from_s = saved_from_s + _EARLY_FACTOR * taken_s
+        self._is_early = False
         end_s = now_s + timeout_ms / 1000
         ended = None
         while ended is None and (left_ms := round((end_s - monotonic()) * 1000)) > 0:
@@ -61,7 +70,8 @@ class DiskWatch:
             # Other programs can free space meanwhile.
             fallen_bytes += max(0, now.used_since(before))
             before = now
-            if fallen_bytes > self._rest_bytes and monotonic() >= early_s:
+            if fallen_bytes > self._rest_bytes and monotonic() >= self._early_from_s:
+                self._is_early = True
                 break
         # Before the measurement that follows, because the workspace can write during it.
         self._free = self._box.free_space() if ended is None else None
