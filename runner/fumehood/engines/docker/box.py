@@ -38,6 +38,8 @@ _DRAIN_TIMEOUT_S = 10.0
 """Time for reading the remaining output of a removed container."""
 _WAIT_MIN_S = 0.05
 """The daemon cannot answer within a shorter timeout."""
+_WAIT_ENDED_S = 1.0
+"""Time in which also a busy daemon answers how a container ended."""
 
 
 class DockerBox:
@@ -73,11 +75,13 @@ class DockerBox:
     def wait(self, timeout_ms: int) -> Exit | None:
         """Wait until the agent's process ends, at most ``timeout_ms``."""
         if self._exit is None:
-            first = self._first
-            # Without the daemon, for which each question takes milliseconds.
-            if first is not None and first.is_found and not first.wait(timeout_ms):
-                return None
-            code = self._daemon.wait(self.name, max(timeout_ms / 1000, _WAIT_MIN_S))
+            first, timeout_s = self._first, max(timeout_ms / 1000, _WAIT_MIN_S)
+            if first is not None and first.is_found:
+                # Without the daemon, for which each question takes milliseconds.
+                if not first.wait(timeout_ms):
+                    return None
+                timeout_s = max(timeout_s, _WAIT_ENDED_S)
+            code = self._daemon.wait(self.name, timeout_s)
             if code is not None:
                 self._exit = Exit(code, self._reason(code))
         return self._exit
@@ -124,12 +128,12 @@ class DockerBox:
         another machine, or this user may not signal the container's processes."""
         if self._is_unreachable:
             return None
-        files = self._host_files()
-        if files is None or not self._found_first().is_found:
-            return None
         try:
+            files = self._host_files()
+            if files is None or not self._found_first().is_found:
+                return None
             return free_space(files.upper)
-        except OSError:  # The daemon has removed the container.
+        except (OSError, InfraError):  # The container is gone, or the daemon does not answer.
             return None
 
     def _host_files(self) -> ContainerFiles | None:
@@ -142,10 +146,9 @@ class DockerBox:
         if self._first is None:
             found = FirstProcess(self._id, self._asked().first_process(self.name))
             with self._lock:
-                if self._first is None:
-                    self._first = found
-                else:
+                if self._first is not None or self._closed is not None:
                     found.close()
+                self._first = self._first or found
         return self._first
 
     def deleted(self) -> tuple[str, ...]:
@@ -220,7 +223,7 @@ class DockerBox:
                 warn(str(error), box=self.name)
 
     def _kill_first(self, reason: ExitReason) -> None:
-        """Kill the container without the daemon, if :meth:`execute` found its first process."""
+        """Kill the container without the daemon, if its first process was found."""
         if self._first is not None and self._first.kill():
             self._killed_for = self._killed_for or reason
 

@@ -15,7 +15,8 @@ from pathlib import Path
 
 
 class FirstProcess:
-    """The first process of a container, if this user may signal it. Not thread-safe."""
+    """The first process of a container, if this user may signal it. Of its methods, only
+    :meth:`wait` can run beside another one."""
 
     def __init__(self, container: str, pid: int | None) -> None:
         """Find the process.
@@ -45,7 +46,8 @@ class FirstProcess:
 
     def wait(self, timeout_ms: int) -> bool:
         """Return whether the process, which was found, ended within a time."""
-        return self._handle is None or _has_ended(self._handle, timeout_ms)
+        handle = self._handle  # Another thread can close it.
+        return handle is None or _has_ended(handle, timeout_ms)
 
     def close(self) -> None:
         """Close the handle of the process."""

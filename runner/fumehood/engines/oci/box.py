@@ -69,7 +69,7 @@ class OciBox(ChildBox):
         """Return what is free on the disk to which the workspace writes."""
         try:
             return self._of_workspace().free_space()
-        except OSError:  # The box was closed.
+        except (OSError, InfraError):  # The box was closed.
             return None
 
     def deleted(self) -> tuple[str, ...]:
