@@ -85,11 +85,13 @@ class BoxesAt:
 
 
 def _keep_within_limit(box: WorkspaceBox, limits: Limits) -> None:
-    """Kill a workspace that writes too much."""
-    # One that has ended cannot be measured.
-    with suppress(InfraError):
+    """Kill a workspace that writes too much, or that cannot be measured."""
+    try:
         _, excess = wait_within_limit(box, "the workspace", limits.tmp_bytes, LONGEST_S)
-        if excess:
+    except InfraError as error:
+        excess = str(error)
+    if excess:
+        with suppress(InfraError):  # The end of the attack removes the box.
             box.kill()
 
 
