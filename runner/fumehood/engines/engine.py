@@ -321,7 +321,7 @@ class WorkspaceBox(Box, Protocol):
 
     def free_space(self) -> FreeSpace | None:
         """Return what is free on the disk to which the workspace writes; None if this process
-        cannot read that without asking another one."""
+        cannot read that."""
 
     def deleted(self) -> tuple[str, ...]:
         """Return the paths of the image that were deleted, sorted.

@@ -124,8 +124,8 @@ class DockerBox:
         )
 
     def free_space(self) -> FreeSpace | None:
-        """Return what is free on the disk to which the workspace writes; None if the daemon is on
-        another machine, or this user may not signal the container's processes."""
+        """Return what is free on the disk to which the workspace writes; None if this user is not
+        root, or if the daemon does not answer or is on another machine."""
         if self._is_unreachable:
             return None
         try:
