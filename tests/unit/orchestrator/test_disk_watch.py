@@ -10,6 +10,7 @@ from fumehood.core.errors import InfraError
 from fumehood.engines.engine import INODE_BYTES, Exit, FreeSpace
 from fumehood.orchestrator.workspaces import disk_watch
 from fumehood.orchestrator.workspaces.disk_watch import (
+    BYTES_PER_MS,
     LOOK_MS,
     MEASURE_MS,
     DiskWatch,
@@ -27,6 +28,7 @@ class Disk:
         self.now_ms = 0
         self._used_at = used_at or {}
         self.measured_ms: list[int] = []
+        self.looks_ms: list[int] = []
         self.is_visible = True
 
     def monotonic(self) -> float:
@@ -37,6 +39,7 @@ class Disk:
         return None
 
     def free_space(self) -> FreeSpace | None:
+        self.looks_ms.append(self.now_ms)
         used_bytes = sum(size for at_ms, size in self._used_at.items() if at_ms <= self.now_ms)
         return FreeSpace((1 << 40) - used_bytes, 0) if self.is_visible else None
 
@@ -73,6 +76,14 @@ def test_what_was_found_may_not_be_written_again(watched: Any) -> None:
     watch.found(LIMIT_BYTES - 100)
     watch.wait(MEASURE_MS)
     assert disk.now_ms == MEASURE_MS + LOOK_MS
+
+
+def test_the_disk_is_looked_at_more_rarely_if_much_may_be_written(watched: Any) -> None:
+    disk, _ = watched()
+    watch = DiskWatch(disk, 400 * BYTES_PER_MS)
+    disk.looks_ms.clear()
+    watch.wait(MEASURE_MS)
+    assert disk.looks_ms == [400, 800, 1000, 1000]
 
 
 def test_freed_space_of_others_does_not_hide_what_is_written(watched: Any) -> None:

@@ -17,7 +17,9 @@ from fumehood.engines.engine import Exit, TooLarge, WorkspaceBox
 MEASURE_MS = 1000
 """Interval at which a workspace is measured, and at which a run can be abandoned."""
 LOOK_MS = 50
-"""Interval at which the free space of the disk is read."""
+"""Interval at which the free space of the disk is read, at least."""
+BYTES_PER_MS = 4 << 20
+"""More than disks can write. The interval is longer if the workspace may still write much."""
 _EARLY_FACTOR, _SAVED_S = 10, 10.0
 """Early measurements take at most one part in so many of the time, of which this much can be saved
 for several at once: other programs of the host can cause them."""
@@ -63,7 +65,8 @@ class DiskWatch:
             if before is None:
                 ended = self._box.wait(left_ms)
                 continue
-            ended = self._box.wait(min(LOOK_MS, left_ms))
+            look_ms = max(LOOK_MS, (self._rest_bytes - fallen_bytes) // BYTES_PER_MS)
+            ended = self._box.wait(min(look_ms, left_ms))
             now = self._box.free_space()
             if now is None:
                 continue
