@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from fumehood.core.errors import InfraError
 
@@ -90,7 +89,7 @@ class PrivateServer:
         """
         try:
             result = subprocess.run(
-                list(command),
+                [*_as_user(), *command],
                 input=script,
                 cwd=self.folder,
                 env={"PATH": SERVER_PATH},
@@ -98,7 +97,6 @@ class PrivateServer:
                 text=True,
                 timeout=START_TIMEOUT_S,
                 check=False,
-                **_as_user(),
             )
             error = result.stderr if result.returncode else None
         except (OSError, subprocess.TimeoutExpired) as failure:
@@ -161,13 +159,12 @@ class PrivateServer:
             os.set_blocking(end, False)
         try:
             self._process = subprocess.Popen(
-                ["/bin/sh", "-c", _SUPERVISOR, self._name, *map(str, command)],
+                [*_as_user(), "/bin/sh", "-c", _SUPERVISOR, self._name, *map(str, command)],
                 stdin=subprocess.PIPE,
                 stderr=their_end,
                 cwd=self.folder,
                 env={"PATH": SERVER_PATH, **settings},
                 start_new_session=True,
-                **_as_user(),
             )
         finally:
             os.close(their_end)
@@ -216,8 +213,12 @@ class PrivateServer:
             self._messages = None
 
 
-def _as_user() -> dict[str, Any]:
-    """Return the arguments of ``Popen`` that make root's child another user."""
+def _as_user() -> tuple[str, ...]:
+    """Return the beginning of a command that root starts as another user.
+
+    With the arguments of ``Popen`` instead, the child would call the handlers that libraries have
+    registered for a fork. Those of gRPC crash if its threads are busy.
+    """
     if os.geteuid() != 0:
-        return {}
-    return {"user": SERVER_UID, "group": SERVER_UID, "extra_groups": []}
+        return ()
+    return ("setpriv", f"--reuid={SERVER_UID}", f"--regid={SERVER_UID}", "--clear-groups", "--")
